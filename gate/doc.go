@@ -1,0 +1,2 @@
+// Package gate is described in doc.go by its owner.
+package gate

@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/deftskills/deft/skill"
+)
+
+// Tier says how much consent a tool needs. The zero value counts as ManualOnly.
+type Tier uint8
+
+// The tiers, weakest first.
+const (
+	ReadOnly      Tier = 1 // never asked
+	ConfirmOnce   Tier = 2 // asked at the first use of a key
+	AlwaysConfirm Tier = 3 // asked at each call
+	ManualOnly    Tier = 4 // asked at each call, by typed approval
+)
+
+// String returns the tier as configuration, JSON and people spell it.
+func (t Tier) String() string {
+	switch t {
+	case ReadOnly:
+		return "READ_ONLY"
+	case ConfirmOnce:
+		return "CONFIRM_ONCE"
+	case AlwaysConfirm:
+		return "ALWAYS_CONFIRM"
+	}
+	return "MANUAL_ONLY"
+}
+
+// Origin says what started the root turn. Anything but Interactive is autonomous.
+type Origin string
+
+// The origins.
+const (
+	Interactive Origin = "interactive"
+	Cron        Origin = "cron"
+	Webhook     Origin = "webhook"
+	Event       Origin = "event"
+	Workflow    Origin = "workflow"
+)
+
+// Autonomous reports whether no person stands behind the turn. The empty and any
+// unknown origin is autonomous.
+func (o Origin) Autonomous() bool { return o != Interactive }
+
+// Verdict is the gate's answer to one call.
+type Verdict string
+
+// The verdicts.
+const (
+	Allow Verdict = "allow"
+	Ask   Verdict = "ask"
+	Deny  Verdict = "deny"
+)
+
+// ListMode says what an active skill's allow list means.
+type ListMode string
+
+// The modes of a skill's tool list.
+const (
+	Restrict   ListMode = "restrict"   // tools outside the list are refused
+	PreApprove ListMode = "preapprove" // tools inside need no question, if the skill is granted
+	Keep       ListMode = "keep"       // kept and shown, nothing more
+)
+
+// ActiveSkill is what the gate has to know of one active skill.
+type ActiveSkill struct {
+	Name, Source string
+	Digest       skill.Digest // of SKILL.md and sidecars
+	TreeDigest   skill.Digest // "" until code counts
+	Granted      bool         // trusted by kind, or by a grant on the tree digest
+	Allow        skill.ToolList
+	Deny         []string
+	Mode         ListMode
+}
+
+// Call is one tool call as it reaches the gate.
+type Call struct {
+	ID, Session, Turn, Trace string
+	Tool                     string // after unwrapping
+	Via                      string // "", "tool_invoke", "hook", "inline", "script"
+	Args                     json.RawMessage
+	Origin                   Origin // of the root turn
+	Principal                string // user, agent:<id>, job:<id>
+	Stages                   []string
+	Ceiling                  Tier // 0 = ManualOnly
+	Skills                   []ActiveSkill
+	Placement, Dir           string // where it will run; Dir is absolute
+}
+
+// Decision is the gate's answer with its reason. Code is stable text.
+type Decision struct {
+	Verdict      Verdict
+	Code, Reason string
+	Tier         Tier
+	ConfirmID    string // of an Ask: what Answer refers to
+	CallHash     string // what a person consents to
+	Key          string // of ConfirmOnce: what is remembered for the session
+	BypassedBy   string // "flag_auto" when --auto answered
+}
+
+// Answer is a person's answer to an Ask.
+type Answer struct {
+	ConfirmID string
+	Reply     Reply
+	Typed     string // for ManualOnly: the tool's name as the person typed it
+	Message   string // with No: what to tell the model
+}
+
+// Reply is the choice in an Answer.
+type Reply string
+
+// The replies: Session only counts for ConfirmOnce.
+const (
+	Once       Reply = "once"
+	ForSession Reply = "session"
+	No         Reply = "no"
+)
+
+// Gate is the one door every tool call passes.
+type Gate interface {
+	// Check decides, and writes the audit row before it returns Allow.
+	Check(ctx context.Context, c Call) (Decision, error)
+	// Answer turns a person's answer into a verdict. Single use.
+	Answer(ctx context.Context, a Answer) (Decision, error)
+	// Explain gives the decision of Check without row, use or confirmation.
+	Explain(c Call) Decision
+}

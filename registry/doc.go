@@ -1,0 +1,2 @@
+// Package registry is described in doc.go by its owner.
+package registry

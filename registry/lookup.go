@@ -1,0 +1,5 @@
+package registry
+
+type index struct {
+	byAddress map[string]*Record
+}

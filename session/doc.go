@@ -1,0 +1,2 @@
+// Package session is described in doc.go by its owner.
+package session

@@ -1,0 +1,2 @@
+// Package skill is described in doc.go by its owner.
+package skill

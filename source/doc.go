@@ -1,0 +1,2 @@
+// Package source is described in doc.go by its owner.
+package source

@@ -1,0 +1,128 @@
+package source
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/deftskills/deft/skill"
+)
+
+// Kind ranks where a source's skills come from; Kinds lists them, strongest first.
+type Kind string
+
+// The kinds of sources.
+const (
+	Managed Kind = "managed"
+	DataDef Kind = "data"
+	Project Kind = "project"
+	Agent   Kind = "agent"
+	User    Kind = "user"
+	PluginK Kind = "plugin"
+	Package Kind = "package"
+	Builtin Kind = "builtin"
+	MCP     Kind = "mcp"
+)
+
+// Trust says how far a source's skills are trusted; see Info.Trust.
+type Trust string
+
+// The trusts, strongest first. Pending and Denied skills are withheld from models.
+const (
+	Trusted   Trust = "trusted"
+	Workspace Trust = "workspace"
+	Untrusted Trust = "untrusted"
+	Remote    Trust = "remote"
+	Pending   Trust = "pending"
+	Denied    Trust = "denied"
+)
+
+// LinkRule says which symbolic links a directory source follows.
+type LinkRule string
+
+// The link rules of the discovery specification, section 2.
+const (
+	LinksStay  LinkRule = "stay"  // project roots: links stay in the repository or end in another configured root
+	LinksLeave LinkRule = "leave" // other kinds: links of folders and of SKILL.md may leave the root
+	LinksNone  LinkRule = "none"  // no link is followed
+)
+
+// Info describes one source. Equal Info, equal behaviour.
+type Info struct {
+	ID        string // unique among the sources of a registry, e.g. "user-cc", "workspace-deft:/repo"
+	Kind      Kind
+	Path      string  // the root as configured, absolute; "" where there is none
+	Priority  float64 // higher is stronger, within kind and nearness
+	Nearness  int     // 0 = nearest level of the walk-up
+	Namespace string  // plugin prefix
+	Agent     string  // agent scope
+	Client    string  // claude-code, codex, …
+	Trust     Trust
+	Links     LinkRule
+	Origin    string // which line of which configuration made this source
+}
+
+// Source yields skills. Implementations are safe for concurrent use, never panic,
+// return entries sorted by Location bytewise, and prefetch nothing below a skill.
+type Source interface {
+	Info() Info
+	// Scan lists the source. prev is the former listing or nil; entries whose Stamp
+	// did not change may be reused from it. The error is for a cancelled context and
+	// programming faults only: everything else is a diagnostic.
+	Scan(ctx context.Context, prev *Listing) (*Listing, error)
+	// Open opens one file of a skill, confined to it. rel is slash-separated and
+	// relative to the skill; "" is SKILL.md, "." the directory.
+	Open(ctx context.Context, e *Entry, rel string) (fs.File, error)
+}
+
+// Stamp identifies one state of SKILL.md and its sidecars without reading them.
+// The zero Stamp equals nothing, not even itself; compare with Same.
+type Stamp struct {
+	Files [3]FileStamp // SKILL.md, SKILL.config.json, agents/openai.yaml; zero = absent
+	Racy  bool         // younger than two seconds at the scan: not to be trusted next time
+}
+
+// FileStamp is what the file system says about one file.
+type FileStamp struct {
+	Dev, Ino         uint64
+	Size             int64
+	MtimeNS, CtimeNS int64
+}
+
+// Same reports whether s and t describe the same, safely old state.
+func (s Stamp) Same(t Stamp) bool {
+	return !s.Racy && s.Files[0] != (FileStamp{}) && s.Files == t.Files
+}
+
+// Entry is one skill as one source yields it. Its contents never change.
+type Entry struct {
+	Skill    *skill.Skill
+	Source   Info
+	From     Source // opens the skill's files
+	Location string // address of SKILL.md: file:///…, builtin:///name/SKILL.md, data:///name/SKILL.md
+	Dir      string // the entry directory, a link's own path; "" for data skills
+	RealDir  string // where Dir leads
+	Group    string // group folders between root and skill, information only
+	Aliases  []string
+	Stamp    Stamp
+	Stale    bool // the last good version of a file that is broken now
+}
+
+// Stats counts what a scan did.
+type Stats struct {
+	Directories, FilesRead, FilesReused int
+}
+
+// Listing is the result of one Scan.
+type Listing struct {
+	Entries     []*Entry
+	Diagnostics []skill.Diagnostic // of the root and of things that are not skills
+	Skipped     []Skipped
+	Complete    bool // false: a limit was reached or a part could not be read
+	Stats       Stats
+}
+
+// Skipped names a place that looks like a skill but is none, for explain: Code is
+// the reason (dangling, link_outside, too_deep, nested, stray, …).
+type Skipped struct {
+	Name, Path, Code, Message string
+}

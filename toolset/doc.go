@@ -1,0 +1,2 @@
+// Package toolset is described in doc.go by its owner.
+package toolset

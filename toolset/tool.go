@@ -1,0 +1,74 @@
+package toolset
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
+)
+
+// Mode says how a tool runs beside other calls of one model step.
+type Mode string
+
+// The modes.
+const (
+	Parallel Mode = "parallel" // may run beside other read-only calls
+	Alone    Mode = "alone"    // runs first; calls above READ_ONLY beside it are not run
+)
+
+// Spec describes a tool to the model and to the gate.
+type Spec struct {
+	Name, Description, Toolset string
+	Input                      json.RawMessage // JSON Schema 2020-12
+	Tier                       gate.Tier       // zero counts as ManualOnly
+	Mode                       Mode
+	ReadOnly, Deferred         bool
+}
+
+// Call is one call of a tool that has passed the gate.
+type Call struct {
+	ID       string
+	Input    json.RawMessage
+	Turn     *session.Turn
+	Snapshot *registry.Snapshot
+	Step     Step
+}
+
+// Step numbers a call within its turn.
+type Step struct{ Model, Index int }
+
+// Retry tells the model whether trying again makes sense.
+type Retry string
+
+// The retries.
+const (
+	RetryNone      Retry = ""
+	RetryCorrected Retry = "corrected"
+	RetryFinal     Retry = "final"
+)
+
+// Result is what a tool answers. Code is stable; IsError marks what the model can
+// repair. Structured is the same content for hosts.
+type Result struct {
+	Text       string
+	Structured any
+	Code       string
+	IsError    bool
+	Retry      Retry
+	Meta       Meta
+}
+
+// Meta says what happened on the way.
+type Meta struct {
+	Truncated bool
+	Activated []string // names of skills that this call activated
+}
+
+// Tool is something the model can call. Call returns a Go error only for a
+// cancelled context or a broken invariant; what the model can repair is a Result.
+type Tool interface {
+	Spec() Spec
+	Call(ctx context.Context, c Call) (Result, error)
+}
