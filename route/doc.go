@@ -1,0 +1,21 @@
+// Package route says which skills matter for this turn.
+//
+// What belongs here: the pure function from a Snapshot, options and the facts of a
+// turn to an order of skills with points and reasons. Equal input gives equal bytes.
+// What may not come in: a file, a clock, the environment, randomness, a float in a
+// score, a decision to load anything; the rooms search and catalog (search results
+// arrive as plain numbers).
+//
+// Which file to open:
+//
+//	context.go      what a turn is: stages, assets, preloads, retrieved hits
+//	result.go       what comes out: entries, fit, the clear winner
+//	router.go       Compile and Route: the order of the work
+//	points.go       what each signal is worth, and the reasons that say so
+//	thresholds.go   when the evidence is enough, with the measured figures
+//	normalise.go    how text and keywords are made alike, and what a word's edge is
+//	automaton.go    finding all keywords in one pass
+//	triggers.go     stage words; the tables are triggers/*.json
+//	explain.go      why a skill stands where it stands
+//	README.md       measured figures and how to measure them again
+package route

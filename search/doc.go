@@ -1,0 +1,22 @@
+// Package search finds a skill by what is inside it.
+//
+// What belongs here: an index in memory over the skills of a Snapshot (BM25F over
+// weighted fields, integer scores), the tokens it is made of, the lines and snippets
+// of a hit, and a scan of the text that needs no index. What may not come in:
+// anything that decides what is loaded or changes what is installed; the rooms
+// route, catalog and toolset. A result is a suggestion with its evidence.
+//
+// Which file to open:
+//
+//	query.go      what a caller asks and gets: Query, Filter, View, Result, Hit, Match
+//	options.go    fields, weights, k1, b: the parameters of the ranking
+//	index.go      Open, Update, Search, Stats: scopes, generations, the lazy build
+//	document.go   which text of a skill is indexed, and in which field
+//	tokens.go     text to words; stem.go and stopwords.txt beside it
+//	segment.go    postings: how they are built, packed and merged
+//	score.go      the formula, coverage, strength, the order of hits
+//	parse.go      what a query's text means: words, "phrases", -exclusions, exact names
+//	snippet.go    the lines that show why a skill was found
+//	scan.go       the fallback that needs no index
+//	README.md     the measured figures and how to measure them again
+package search

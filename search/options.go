@@ -1,0 +1,80 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Field is one weighted part of a skill's text.
+type Field uint8
+
+// The fields, in the order of their weight.
+const (
+	Name        Field = iota // name and its parts, aliases
+	Keywords                 // tags, routing keywords and stages
+	Description              // description in every language
+	When                     // when_to_use
+	Headings                 // heading lines of the body
+	Body                     // the body, headings included
+	References               // text files below references/
+	fieldCount
+)
+
+var fieldNames = [fieldCount]string{"name", "keywords", "description", "when", "headings", "body", "references"}
+
+// String is the name that flags and JSON use.
+func (f Field) String() string {
+	if f < fieldCount {
+		return fieldNames[f]
+	}
+	return fmt.Sprintf("field(%d)", uint8(f))
+}
+
+// ParseField returns the field of that name.
+func ParseField(name string) (Field, bool) {
+	i := slices.Index(fieldNames[:], name)
+	return Field(max(i, 0)), i >= 0
+}
+
+// FieldParam weighs one field: Weight multiplies its counts, B (0 to 1) says how
+// much a long field is discounted against the average length.
+type FieldParam struct{ Weight, B float64 }
+
+// Options are the parameters of an Index. The zero value means DefaultOptions.
+type Options struct {
+	// K1 says how soon repeated words stop to count; 0 means the default. Skills are
+	// long, so it is larger than the 1.2 usual for short texts.
+	K1 float64
+	// Fields replaces the weights of the named fields; the others keep the default.
+	Fields map[Field]FieldParam
+	// NoStem indexes and asks for English words as they are.
+	NoStem bool
+	// Stop replaces the list of stop words; nil means the built-in one.
+	Stop []string
+}
+
+// DefaultOptions returns the parameters that did best on the tuning data; README.md
+// has the figures, with those of the alternatives.
+func DefaultOptions() Options {
+	return Options{K1: 4, Fields: map[Field]FieldParam{
+		Name:        {6, 0.3},
+		Keywords:    {4, 0.4},
+		Description: {3, 0.6},
+		When:        {2.5, 0.6},
+		Headings:    {1.5, 0.6},
+		Body:        {1, 0.9},
+		References:  {0.5, 0.75},
+	}}
+}
+
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	if o.K1 == 0 {
+		o.K1 = d.K1
+	}
+	for f, p := range o.Fields {
+		d.Fields[f] = p
+	}
+	o.Fields = d.Fields
+	return o
+}
