@@ -1,0 +1,138 @@
+package config
+
+import "slices"
+
+// Level says whose word a value is.
+type Level string
+
+// The levels, weakest first. Environment and flags are laid over by the caller.
+const (
+	Default Level = "default"
+	User    Level = "user"    // config.yaml in the config directory
+	Project Level = "project" // .deft/config.yaml of a trusted folder
+	Env     Level = "environment"
+	Flag    Level = "flag"
+)
+
+// From says where a value was written.
+type From struct {
+	Level Level  `json:"level"`
+	File  string `json:"file"` // "" for defaults; a variable's or flag's name for those
+	Line  int    `json:"line"` // 1-based; 0 where there is none
+}
+
+// Trust is the answer that a person gave in advance to "trust this folder?".
+type Trust string
+
+// The answers.
+const (
+	TrustAsk    Trust = "ask"
+	TrustAlways Trust = "always"
+	TrustNever  Trust = "never"
+)
+
+// SourceItem is one entry of skills.sources.
+type SourceItem struct {
+	Path     string   `json:"path"`     // any path form; relative ones count from the file's own folder
+	Kind     string   `json:"kind"`     // "" = project
+	Priority *float64 `json:"priority"` // nil = the default of its kind
+	Trust    string   `json:"trust"`    // "" = the default of its kind
+	Off      bool     `json:"off"`      // enabled: false
+	From     From     `json:"from"`
+	Base     string   `json:"-"` // the folder that Path counts from
+}
+
+// Switch changes one of the roots that deft knows.
+type Switch struct {
+	Enabled  *bool    `json:"enabled"`  // nil = as the table of roots says
+	Priority *float64 `json:"priority"` // nil = as the table of roots says
+	From     From     `json:"from"`
+}
+
+// Provider says how to reach one model provider.
+type Provider struct {
+	BaseURL string `json:"base_url"` // "" = the provider's own
+	KeyEnv  string `json:"key_env"`  // the variable that holds the key; "" = the provider's own
+	From    From   `json:"from"`
+}
+
+// Config is what the files say, defaults included. It is a plain value; package
+// cli lays environment and flags over it.
+type Config struct {
+	Sources       []SourceItem
+	External      bool              // skills.external.enabled: read other agents' folders
+	WalkUp        bool              // skills.external.walkUp
+	DuplicateWarn bool              // skills.external.duplicateWarn
+	Roots         map[string]Switch // skills.external.sources, by root id
+	Clients       []string          // skills.clients
+	TrustProject  Trust             // skills.trust.project
+	Model         string            // PROVIDER/NAME; "" = choose
+	Models        map[string]Provider
+
+	from map[string]From
+}
+
+// New returns the defaults.
+func New() *Config {
+	return &Config{
+		External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
+		Roots: map[string]Switch{}, Models: map[string]Provider{}, from: map[string]From{},
+	}
+}
+
+// From says where the value of a key came from; a key that nobody set has Default.
+func (c *Config) From(key string) From {
+	if f, ok := c.from[key]; ok {
+		return f
+	}
+	return From{Level: Default}
+}
+
+// Mark notes that a caller has laid a value of its own over key.
+func (c *Config) Mark(key string, f From) { c.from[key] = f }
+
+// Setting is one key with its value and origin, for people and for JSON.
+type Setting struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+	From  From   `json:"from"`
+}
+
+// Settings returns every key with its value, in the order of the documentation.
+func (c *Config) Settings() []Setting {
+	values := []Setting{
+		{Key: "skills.external.enabled", Value: c.External},
+		{Key: "skills.external.walkUp", Value: c.WalkUp},
+		{Key: "skills.external.duplicateWarn", Value: c.DuplicateWarn},
+		{Key: "skills.external.sources", Value: c.Roots},
+		{Key: "skills.sources", Value: orEmpty(c.Sources)},
+		{Key: "skills.clients", Value: orEmpty(c.Clients)},
+		{Key: "skills.trust.project", Value: c.TrustProject},
+		{Key: "model", Value: c.Model},
+		{Key: "models", Value: c.Models},
+	}
+	for i := range values {
+		values[i].From = c.From(values[i].Key)
+	}
+	return values
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// aliases are the older names of roots; a new name in the same file wins.
+var aliases = map[string]string{"user-claude": "user-cc", "workspace-claude": "workspace-cc"}
+
+// kinds are the kinds that a path form may name.
+var kinds = []string{"managed", "project", "agent", "user", "package"}
+
+// trusts are the trusts that a person may give a source of their own.
+var trusts = []string{"trusted", "workspace", "untrusted", "pending", "denied"}
+
+func oneOf(list []string) func(string) bool {
+	return func(s string) bool { return slices.Contains(list, s) }
+}
