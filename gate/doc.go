@@ -1,2 +1,22 @@
-// Package gate is described in doc.go by its owner.
+// Package gate gives the verdict on every tool call: it is the one door between
+// what a model, a script or a hook wants and what runs.
+//
+// What belongs here: tiers and what may raise them, the decision table, the check
+// of arguments, questions to a person and what is remembered of the answers, path
+// rules for file tools, and the record of every decision. What may not come in:
+// running anything, reading skills or prompts, talking to a person, any other room
+// than skill. The gate gets plain values and keeps no global state.
+//
+// Three promises hold whatever is configured: a turn behind which no person stands
+// runs nothing above READ_ONLY; a name that is not registered never runs; when the
+// record cannot be written the call is refused.
+//
+// Which file to open:
+//
+//   - gate.go: the shapes other rooms use; codes.go: every code a Decision can have
+//   - table.go: the decision table, one row a check, first match wins
+//   - engine.go: New, Check, Explain; confirm.go: questions, answers, what is remembered
+//   - tools.go: the table of registered tools; args.go and canonical.go: their arguments
+//   - paths.go, protected.go: which files a file tool may touch and at what tier
+//   - record.go: rows and the append-only file they go to
 package gate

@@ -18,6 +18,24 @@ const (
 	ManualOnly    Tier = 4 // asked at each call, by typed approval
 )
 
+// ParseTier reads a tier as String writes it. ok is false for any other text.
+func ParseTier(s string) (t Tier, ok bool) {
+	for t := ReadOnly; t <= ManualOnly; t++ {
+		if t.String() == s {
+			return t, true
+		}
+	}
+	return ManualOnly, false
+}
+
+// known returns t, or ManualOnly where t is no tier.
+func (t Tier) known() Tier {
+	if t < ReadOnly || t > ManualOnly {
+		return ManualOnly
+	}
+	return t
+}
+
 // String returns the tier as configuration, JSON and people spell it.
 func (t Tier) String() string {
 	switch t {
@@ -70,6 +88,7 @@ const (
 // ActiveSkill is what the gate has to know of one active skill.
 type ActiveSkill struct {
 	Name, Source string
+	Dir          string       // absolute; "" for a skill without a directory
 	Digest       skill.Digest // of SKILL.md and sidecars
 	TreeDigest   skill.Digest // "" until code counts
 	Granted      bool         // trusted by kind, or by a grant on the tree digest
@@ -81,11 +100,12 @@ type ActiveSkill struct {
 // Call is one tool call as it reaches the gate.
 type Call struct {
 	ID, Session, Turn, Trace string
-	Tool                     string // after unwrapping
-	Via                      string // "", "tool_invoke", "hook", "inline", "script"
-	Args                     json.RawMessage
-	Origin                   Origin // of the root turn
-	Principal                string // user, agent:<id>, job:<id>
+	Tool                     string          // after unwrapping
+	Via                      string          // "", "tool_invoke", "hook", "inline", "script"
+	Args                     json.RawMessage // an object; empty counts as {} in Check, as "any" in Explain
+	Visible                  []string        // tools that the caller can see; nil = all registered ones
+	Origin                   Origin          // of the root turn
+	Principal                string          // user, agent:<id>, job:<id>
 	Stages                   []string
 	Ceiling                  Tier // 0 = ManualOnly
 	Skills                   []ActiveSkill
@@ -97,15 +117,20 @@ type Decision struct {
 	Verdict      Verdict
 	Code, Reason string
 	Tier         Tier
-	ConfirmID    string // of an Ask: what Answer refers to
-	CallHash     string // what a person consents to
-	Key          string // of ConfirmOnce: what is remembered for the session
-	BypassedBy   string // "flag_auto" when --auto answered
+	ConfirmID    string          // of an Ask: what Answer refers to
+	CallHash     string          // what a person consents to
+	Nonce        string          // of an Ask: proves that the answerer saw this question
+	Key          string          // of ConfirmOnce: what is remembered for the session
+	BypassedBy   string          // "flag_auto" when --auto answered
+	Args         json.RawMessage // canonical form of the call's arguments: what was checked, and so what runs
+	Suggestions  []string        // of an unknown tool: at most three close names
 }
 
 // Answer is a person's answer to an Ask.
 type Answer struct {
 	ConfirmID string
+	Nonce     string // of the Decision that asked
+	Session   string // the session whose person answers
 	Reply     Reply
 	Typed     string // for ManualOnly: the tool's name as the person typed it
 	Message   string // with No: what to tell the model
@@ -125,8 +150,14 @@ const (
 type Gate interface {
 	// Check decides, and writes the audit row before it returns Allow.
 	Check(ctx context.Context, c Call) (Decision, error)
-	// Answer turns a person's answer into a verdict. Single use.
+	// Answer turns a person's answer into a verdict. Single use: the first answer
+	// counts. Only a channel that the host knows to be a person may call it.
 	Answer(ctx context.Context, a Answer) (Decision, error)
+	// Drop forgets every open question of a session: the person moved on, or the
+	// turn was cancelled. What was remembered stays.
+	Drop(session string)
+	// Forget drops all that is kept of a session, remembered answers included.
+	Forget(session string)
 	// Explain gives the decision of Check without row, use or confirmation.
 	Explain(c Call) Decision
 }

@@ -1,0 +1,244 @@
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Mode says how freely a gate allows. There is no mode that allows all.
+type Mode string
+
+// The modes.
+const (
+	Default Mode = "default"  // by tier
+	Plan    Mode = "plan"     // READ_ONLY alone
+	DontAsk Mode = "dont_ask" // what would be asked is refused
+)
+
+// Options configures a gate. Tools and Audit are required.
+type Options struct {
+	Tools *Table
+	Audit Sink
+
+	// Answerable says that a person can be asked; false refuses every question.
+	Answerable bool
+	// Auto answers questions up to this tier for the life of the gate, in turns of a
+	// person only; 0 = none, at most AlwaysConfirm.
+	Auto Tier
+	Mode Mode // "" = Default
+	// Paths says which files are whose, for tools that name files.
+	Paths PathPolicy
+
+	Now  func() time.Time // nil = time.Now
+	Rand io.Reader        // nonces; nil = crypto/rand
+}
+
+// policy is the part of the options that the decision table sees.
+type policy struct {
+	mode       Mode
+	auto       Tier
+	answerable bool
+}
+
+// ErrUnavailable means that a decision could not be recorded or a nonce not drawn.
+// The call was refused; trying again later may succeed.
+var ErrUnavailable = errors.New("gate unavailable")
+
+// New returns a gate. It is safe for concurrent use.
+func New(o Options) (Gate, error) {
+	switch {
+	case o.Tools == nil:
+		return nil, errors.New("gate options: no tool table")
+	case o.Audit == nil:
+		return nil, errors.New("gate options: no record to write to")
+	case o.Auto > AlwaysConfirm:
+		return nil, fmt.Errorf("gate options: auto answers at most %s", AlwaysConfirm)
+	}
+	switch o.Mode {
+	case "":
+		o.Mode = Default
+	case Default, Plan, DontAsk:
+	default:
+		return nil, fmt.Errorf("gate options: mode %q is none of %s, %s, %s", o.Mode, Default, Plan, DontAsk)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &engine{o: o, pending: map[string]*question{}, sessions: map[string]*memory{}}, nil
+}
+
+// Explain implements Gate. Without arguments it tells what holds for the tool
+// whatever they are.
+func (e *engine) Explain(c Call) Decision {
+	d, _ := e.decide(c, len(c.Args) == 0)
+	return d
+}
+
+// Check implements Gate. The error says why the gate was unavailable; the Decision
+// stands with and without it.
+func (e *engine) Check(ctx context.Context, c Call) (Decision, error) {
+	d, f := e.decide(c, false)
+	if err := ctx.Err(); err != nil {
+		return unavailable(d, err)
+	}
+	if d.Verdict == Ask {
+		var err error
+		if d, err = e.ask(d, f); err != nil {
+			return unavailable(d, err)
+		}
+	}
+	if err := e.o.Audit.Record(ctx, e.row(f.call, d)); err != nil {
+		e.withdraw(d.ConfirmID)
+		return unavailable(d, err)
+	}
+	return d, nil
+}
+
+func unavailable(d Decision, cause error) (Decision, error) {
+	return Decision{
+		Verdict: Deny, Code: CodeUnavailable, Tier: d.Tier, CallHash: d.CallHash,
+		Reason: "the decision could not be recorded",
+	}, fmt.Errorf("%w: %w", ErrUnavailable, cause)
+}
+
+// decide gathers the facts of a call and puts them to the table.
+func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
+	f := &facts{
+		call: c, tier: ManualOnly, ceiling: ManualOnly, autonomous: c.Origin.Autonomous(),
+		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable},
+	}
+	if c.Ceiling != 0 {
+		f.ceiling = c.Ceiling.known()
+	}
+	visible := c.Visible
+	if visible == nil {
+		visible = e.o.Tools.names
+	}
+	f.tool, f.visible = e.o.Tools.Tool(c.Tool)
+	f.visible = f.visible && slices.Contains(visible, c.Tool)
+	if !f.visible {
+		d := decide(f)
+		if d.Suggestions = closeNames(c.Tool, visible); len(d.Suggestions) > 0 {
+			d.Reason += "; close names: " + strings.Join(d.Suggestions, ", ")
+		}
+		return d, f
+	}
+	f.tier = f.tool.Tier
+	var object map[string]any
+	var args json.RawMessage
+	if !anyArgs {
+		object, args, f.argsFault = e.o.Tools.checkArgs(c.Tool, c.Args)
+		f.call.Args = args
+	}
+	dirs := e.raise(f, object)
+	f.refusal = refusal(f.call)
+	f.key = memoryKey(f.call, dirs, e.o.Paths.Workspace)
+	f.remembered = e.isRemembered(c.Session, f.key)
+	d := decide(f)
+	d.Args = args
+	if f.argsFault == nil && !anyArgs {
+		d.CallHash = callHash(f.call)
+	}
+	if f.tier != ConfirmOnce {
+		d.Key = ""
+	}
+	return d, f
+}
+
+// raise lets paths and the tool's own look at the call raise the tier. Nothing here
+// can lower it. It returns the directories that the call touches.
+func (e *engine) raise(f *facts, object map[string]any) (dirs []string) {
+	up := func(t Tier, why string) {
+		if t.known() > f.tier && t != 0 {
+			f.tier, f.raised = t.known(), why
+		}
+	}
+	if object != nil {
+		for _, arg := range f.tool.Paths {
+			path, why := arg.value(object, f.call.Dir)
+			if why != "" {
+				f.pathFault = &fault{CodeBadPath, why}
+				return dirs
+			}
+			tier, dir, bad := e.o.Paths.judge(f.call.Dir, path, arg.Write, f.call.Skills)
+			if bad != nil {
+				f.pathFault = bad
+				return dirs
+			}
+			dirs = append(dirs, dir)
+			up(tier, pathReason(tier, arg.Write))
+		}
+	}
+	if f.tool.Raise != nil && f.argsFault == nil {
+		up(f.tool.Raise(f.call))
+	}
+	return dirs
+}
+
+func pathReason(t Tier, write bool) string {
+	if !write {
+		return "the path is outside the workspace"
+	}
+	if t == AlwaysConfirm {
+		return "the path is outside the workspace, or what it holds runs later"
+	}
+	return "it changes a file of the workspace"
+}
+
+// memoryKey is what a person's "for this session" stands for: this tool, in these
+// directories of this workspace, with these skills active in these bytes.
+func memoryKey(c Call, dirs []string, workspace string) string {
+	return strings.Join([]string{c.Tool, strings.Join(dirs, "|"), workspace, strings.Join(skillMarks(c), "|")}, "\x00")
+}
+
+func skillMarks(c Call) []string {
+	marks := make([]string, 0, len(c.Skills))
+	for _, s := range c.Skills {
+		digest := s.TreeDigest
+		if digest == "" {
+			digest = s.Digest
+		}
+		marks = append(marks, s.Name+"@"+s.Source+"#"+string(digest))
+	}
+	slices.Sort(marks)
+	return marks
+}
+
+// callHash identifies what a person is shown and what then runs.
+func callHash(c Call) string {
+	marks := make([]any, 0, len(c.Skills))
+	for _, m := range skillMarks(c) {
+		marks = append(marks, m)
+	}
+	head := canonical(map[string]any{"tool": c.Tool, "dir": c.Dir, "placement": c.Placement, "skills": marks})
+	sum := sha256.New()
+	sum.Write(head)
+	sum.Write([]byte{0}) // JSON holds no NUL: the two parts cannot run together
+	sum.Write(c.Args)
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+func (e *engine) row(c Call, d Decision) Row {
+	ceiling := ManualOnly
+	if c.Ceiling != 0 {
+		ceiling = c.Ceiling.known()
+	}
+	return Row{
+		Time: e.o.Now().UTC(), Trace: c.Trace, Session: c.Session, Turn: c.Turn, Call: c.ID,
+		Origin: c.Origin, Principal: c.Principal, Tool: c.Tool, Via: c.Via, Tier: d.Tier,
+		Stages: append([]string{}, c.Stages...), Ceiling: ceiling, Verdict: d.Verdict, Code: d.Code,
+		ConfirmID: d.ConfirmID, CallHash: d.CallHash, Skills: skillMarks(c), BypassedBy: d.BypassedBy,
+	}
+}

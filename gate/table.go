@@ -1,0 +1,105 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// facts is everything a row of the table may look at. It is computed once a call;
+// the rows themselves decide nothing but their own case.
+type facts struct {
+	call       Call
+	policy     policy
+	tool       Tool
+	visible    bool
+	argsFault  error
+	pathFault  *fault
+	refusal    string // which active skill refuses the tool, and why
+	tier       Tier
+	raised     string // why the tier is above the declared one
+	ceiling    Tier
+	autonomous bool
+	remembered bool
+	key        string
+}
+
+// row is one check. It answers only when it applies.
+type row struct {
+	verdict Verdict
+	code    string
+	applies func(*facts) bool
+	reason  func(*facts) string
+}
+
+// rows is the decision table: the first row that applies decides. Every call meets
+// one: the last three take each tier that is left.
+var rows = [...]row{
+	{Deny, CodeUnknownTool, func(f *facts) bool { return !f.visible },
+		func(f *facts) string { return fmt.Sprintf("no tool %q", f.call.Tool) }},
+	{Deny, CodeBadArgs, func(f *facts) bool { return f.argsFault != nil },
+		func(f *facts) string { return "arguments " + f.argsFault.Error() }},
+	{Deny, CodeBadPath, func(f *facts) bool { return f.pathFault != nil && f.pathFault.code == CodeBadPath },
+		func(f *facts) string { return f.pathFault.message }},
+	{Deny, CodePathDenied, func(f *facts) bool { return f.pathFault != nil },
+		func(f *facts) string { return f.pathFault.message }},
+	{Deny, CodeSkillRefuses, func(f *facts) bool { return f.refusal != "" },
+		func(f *facts) string { return f.refusal }},
+	{Deny, CodeCeiling, func(f *facts) bool { return f.tier > f.ceiling },
+		func(f *facts) string { return fmt.Sprintf("%s is above this turn's ceiling %s", f.tier, f.ceiling) }},
+	{Deny, CodePlanMode, func(f *facts) bool { return f.policy.mode == Plan && f.tier > ReadOnly },
+		func(*facts) string { return "plan mode runs READ_ONLY tools alone" }},
+	{Deny, CodeStageDiscover, func(f *facts) bool { return f.autonomous && f.tier > ReadOnly && onlyDiscover(f.call.Stages) },
+		func(*facts) string { return "no person is there and the turn has no stage beyond discover" }},
+	{Deny, CodeManualOnly, func(f *facts) bool { return f.autonomous && f.tier == ManualOnly },
+		func(*facts) string { return "MANUAL_ONLY runs by a person's typed approval alone" }},
+	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.tier > ReadOnly },
+		func(f *facts) string {
+			return fmt.Sprintf("no person is there and no grant covers this %s call", f.tier)
+		}},
+	{Allow, CodeReadOnly, func(f *facts) bool { return f.tier == ReadOnly },
+		func(*facts) string { return "it changes nothing" }},
+	{Allow, CodeRemembered, func(f *facts) bool { return f.tier == ConfirmOnce && f.remembered },
+		func(*facts) string { return "approved earlier in this session" }},
+	{Ask, CodeFirstUse, func(f *facts) bool { return f.tier == ConfirmOnce }, askReason},
+	{Ask, CodeEachCall, func(f *facts) bool { return f.tier == AlwaysConfirm }, askReason},
+	{Ask, CodeManual, func(*facts) bool { return true }, askReason},
+}
+
+func askReason(f *facts) string {
+	if f.raised != "" {
+		return fmt.Sprintf("%s: %s", f.tier, f.raised)
+	}
+	return f.tier.String()
+}
+
+// decide walks the table and then turns a question into what the policy makes of
+// it. It reads nothing but f.
+func decide(f *facts) Decision {
+	d := Decision{Tier: f.tier, Key: f.key}
+	for _, r := range rows {
+		if r.applies(f) {
+			d.Verdict, d.Code, d.Reason = r.verdict, r.code, r.reason(f)
+			break
+		}
+	}
+	if d.Code == CodeUnknownTool {
+		d.Tier = ManualOnly
+	}
+	if d.Verdict != Ask {
+		return d
+	}
+	switch p := f.policy; {
+	case f.tier <= p.auto:
+		d.Verdict, d.BypassedBy = Allow, bypassFlagAuto
+	case p.mode == DontAsk:
+		d.Verdict, d.Code, d.Reason = Deny, CodeDontAsk, d.Reason+" would be asked, and this mode asks nothing"
+	case !p.answerable:
+		d.Verdict, d.Code, d.Reason = Deny, CodeNoAnswerer, d.Reason+" needs a person, and none can be asked here"
+	}
+	return d
+}
+
+func onlyDiscover(stages []string) bool {
+	return !slices.ContainsFunc(stages, func(s string) bool { return !strings.EqualFold(s, "discover") })
+}

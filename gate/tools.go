@@ -1,0 +1,128 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Tool is what the gate knows of one registered tool.
+type Tool struct {
+	Name   string
+	Tier   Tier            // zero counts as ManualOnly
+	Schema json.RawMessage // JSON Schema of the arguments; empty = any object
+	Paths  []PathArg       // arguments that name files; nil = FileArgs(Name)
+
+	// Raise looks at one call and returns its tier and why. A tier below Tier
+	// counts for nothing; nil = never. It must be pure and safe for concurrent use.
+	Raise func(Call) (Tier, string)
+}
+
+// Table holds the registered tools. It is immutable and safe for concurrent use.
+type Table struct {
+	tools   map[string]Tool
+	schemas map[string]*jsonschema.Resolved
+	names   []string
+}
+
+// NewTable compiles the tools' schemas. It fails for an empty or repeated name and
+// for a schema that cannot be used: a tool whose arguments cannot be checked must
+// not be callable.
+func NewTable(tools ...Tool) (*Table, error) {
+	t := &Table{tools: map[string]Tool{}, schemas: map[string]*jsonschema.Resolved{}}
+	for _, tool := range tools {
+		if tool.Name == "" {
+			return nil, fmt.Errorf("tool table: a tool without a name")
+		}
+		if _, twice := t.tools[tool.Name]; twice {
+			return nil, fmt.Errorf("tool table: two tools named %q", tool.Name)
+		}
+		tool.Tier = tool.Tier.known()
+		if tool.Paths == nil {
+			tool.Paths = FileArgs(tool.Name)
+		}
+		t.tools[tool.Name] = tool
+		if len(tool.Schema) == 0 {
+			continue
+		}
+		resolved, err := compileSchema(tool.Schema)
+		if err != nil {
+			return nil, fmt.Errorf("tool %q: input schema: %w", tool.Name, err)
+		}
+		t.schemas[tool.Name] = resolved
+	}
+	t.names = slices.Sorted(maps.Keys(t.tools))
+	return t, nil
+}
+
+// Tool returns the registered tool of that name.
+func (t *Table) Tool(name string) (Tool, bool) {
+	tool, ok := t.tools[name]
+	return tool, ok
+}
+
+// Names returns every registered name, sorted.
+func (t *Table) Names() []string { return slices.Clone(t.names) }
+
+func compileSchema(src json.RawMessage) (*jsonschema.Resolved, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(src, &s); err != nil {
+		return nil, err
+	}
+	return s.Resolve(nil)
+}
+
+// closeNames returns at most three names of visible that resemble name, best first.
+func closeNames(name string, visible []string) []string {
+	type scored struct {
+		name string
+		d    int
+	}
+	bound := max(2, len(name)/3)
+	var near []scored
+	for _, v := range visible {
+		if len(v) > 256 || len(name) > 256 {
+			continue
+		}
+		if d := editDistance(name, v); d <= bound {
+			near = append(near, scored{v, d})
+		}
+	}
+	slices.SortFunc(near, func(a, b scored) int {
+		if a.d != b.d {
+			return a.d - b.d
+		}
+		if a.name < b.name {
+			return -1
+		}
+		return 1
+	})
+	out := make([]string, 0, 3)
+	for _, n := range near[:min(3, len(near))] {
+		out = append(out, n.name)
+	}
+	return out
+}
+
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
