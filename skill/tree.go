@@ -114,7 +114,7 @@ func (w *treeWalk) dir(p, real string, open []string) error {
 	}
 	entries, err := fs.ReadDir(w.fsys, real)
 	if err != nil {
-		return treeErr("file_unreadable", p, "directory cannot be read: %v", cause(err))
+		return treeErr("file_unreadable", p, "directory cannot be read: %v", osCause(err))
 	}
 	for _, e := range entries {
 		if err := w.ctx.Err(); err != nil {
@@ -171,7 +171,7 @@ func (w *treeWalk) file(p, real string) error {
 	}
 	f, err := w.fsys.Open(real)
 	if err != nil {
-		return treeErr("file_unreadable", p, "file cannot be read: %v", cause(err))
+		return treeErr("file_unreadable", p, "file cannot be read: %v", osCause(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -182,7 +182,7 @@ func (w *treeWalk) file(p, real string) error {
 	n, err := io.Copy(h, io.LimitReader(f, w.limits.TreeFile+1))
 	switch {
 	case err != nil:
-		return treeErr("file_unreadable", p, "file cannot be read: %v", cause(err))
+		return treeErr("file_unreadable", p, "file cannot be read: %v", osCause(err))
 	case n > w.limits.TreeFile:
 		return treeErr("limit_tree", p, "file of more than %d bytes", w.limits.TreeFile)
 	}
@@ -218,7 +218,7 @@ func resolveInside(fsys fs.FS, p string) (string, fs.FileInfo, error) {
 		next := path.Join(done, part)
 		var err error
 		if info, err = fs.Lstat(fsys, next); err != nil {
-			return "", nil, fmt.Errorf("link target: %w", cause(err))
+			return "", nil, fmt.Errorf("link target: %w", osCause(err))
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			done = next
@@ -229,7 +229,7 @@ func resolveInside(fsys fs.FS, p string) (string, fs.FileInfo, error) {
 		}
 		target, err := fs.ReadLink(fsys, next)
 		if err != nil {
-			return "", nil, fmt.Errorf("link cannot be read: %w", cause(err))
+			return "", nil, fmt.Errorf("link cannot be read: %w", osCause(err))
 		}
 		target = strings.ReplaceAll(target, `\`, "/")
 		if path.IsAbs(target) || strings.Contains(target, ":/") {
@@ -239,7 +239,7 @@ func resolveInside(fsys fs.FS, p string) (string, fs.FileInfo, error) {
 	}
 	info, err := fs.Lstat(fsys, done)
 	if err != nil {
-		return "", nil, fmt.Errorf("link target: %w", cause(err))
+		return "", nil, fmt.Errorf("link target: %w", osCause(err))
 	}
 	return done, info, nil
 }
@@ -256,9 +256,9 @@ func specialName(m fs.FileMode) string {
 	return "a special file"
 }
 
-// cause strips the operation and path that the os package puts before a cause: the
+// osCause strips the operation and path that the os package puts before a cause: the
 // diagnostic has its own place, and the path may be one of the machine.
-func cause(err error) error {
+func osCause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err
