@@ -1,0 +1,212 @@
+package toolrule
+
+import (
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// List is a parsed tool list. An entry that cannot be read matches every tool in the
+// deny sense and none in the allow sense: a typo must not open a door.
+type List []Entry
+
+// Entry is one pattern of a List, or the error that it is.
+type Entry struct {
+	Pattern
+	Err error
+}
+
+// ParseList parses every entry.
+func ParseList(entries []string) List {
+	if len(entries) == 0 {
+		return nil
+	}
+	out := make(List, len(entries))
+	for i, text := range entries {
+		out[i].Pattern, out[i].Err = Parse(text)
+	}
+	return out
+}
+
+// Covers returns the first rule that permits the call, in the allow sense: the spec
+// has to cover every simple command, or every form of the path.
+func (l List) Covers(c Call) (rule string, ok bool) {
+	for _, e := range l {
+		if e.Err == nil && e.name != "*" && e.named(c.Tool) && (e.spec == "" || e.covers(c)) {
+			return e.literal, true
+		}
+	}
+	return "", l.coversTogether(c)
+}
+
+// coversTogether lets the simple commands of one parsed line be covered by several rules.
+func (l List) coversTogether(c Call) bool {
+	if len(c.Commands) < 2 {
+		return false
+	}
+	for _, command := range c.Commands {
+		one := c
+		one.Commands = [][]string{command}
+		if _, ok := l.Covers(one); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Denies returns the first rule that refuses the call: one simple command or one
+// form of the path is enough, and so is an entry that cannot be read.
+func (l List) Denies(c Call) (rule string, ok bool) {
+	for _, e := range l {
+		if e.Err != nil || e.named(c.Tool) && (e.spec == "" || e.denies(c)) {
+			return e.literal, true
+		}
+	}
+	return "", false
+}
+
+// Mentions reports whether some rule permits the tool at least in part, so that it
+// is worth showing to a model.
+func (l List) Mentions(tool string) bool {
+	for _, e := range l {
+		if e.Err == nil && e.name != "*" && e.named(tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// DeniesTool reports whether some rule refuses the tool whatever its arguments.
+func (l List) DeniesTool(tool string) bool {
+	for _, e := range l {
+		if e.Err != nil || e.spec == "" && e.named(tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether the pattern's name part is the tool's, under any of its names.
+func (p Pattern) named(tool string) bool {
+	if p.name == "*" || p.name == tool {
+		return true
+	}
+	stem, glob := strings.CutSuffix(p.name, "*")
+	if !glob {
+		return Canonical(p.name) == Canonical(tool)
+	}
+	if strings.Contains(stem, "*") { // mcp__server__a*b*
+		ok, err := path.Match(p.name, tool)
+		return err == nil && ok
+	}
+	return strings.HasPrefix(tool, stem) || strings.HasPrefix(Canonical(tool), stem)
+}
+
+func (p Pattern) covers(c Call) bool {
+	switch Canonical(c.Tool) {
+	case "bash":
+		if c.Commands == nil {
+			command, ok := simple(c.Line)
+			return ok && matchWords(p.words, command)
+		}
+		for _, command := range c.Commands {
+			if !matchWords(p.words, command) {
+				return false
+			}
+		}
+		return len(c.Commands) > 0
+	case "web_fetch":
+		return p.host(c.Host)
+	}
+	for _, form := range c.Paths {
+		if !p.path(form, c) {
+			return false
+		}
+	}
+	return len(c.Paths) > 0
+}
+
+func (p Pattern) denies(c Call) bool {
+	switch Canonical(c.Tool) {
+	case "bash":
+		commands := c.Commands
+		if commands == nil {
+			commands = rough(c.Line)
+		}
+		for _, command := range commands {
+			if matchWords(p.words, command) {
+				return true
+			}
+		}
+		return false
+	case "web_fetch":
+		return p.host(c.Host)
+	}
+	if c.Paths == nil {
+		return true // a spec for a tool whose arguments nobody can read: refuse
+	}
+	for _, form := range c.Paths {
+		if p.path(form, c) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p Pattern) host(host string) bool {
+	want, ok := strings.CutPrefix(strings.ToLower(p.spec), "domain:")
+	if !ok || host == "" {
+		return false
+	}
+	if sub, wild := strings.CutPrefix(want, "*."); wild {
+		return strings.HasSuffix(host, "."+sub)
+	}
+	return host == want
+}
+
+// path matches a path glob: "//abs", "~/" or relative to the workspace. A glob that
+// names a folder by a trailing slash means everything below it.
+func (p Pattern) path(form string, c Call) bool {
+	parts := make([]string, len(p.words))
+	for i, w := range p.words {
+		parts[i] = w.glob()
+	}
+	glob := strings.Join(parts, " ")
+	if strings.HasSuffix(glob, "/") {
+		glob += "**"
+	}
+	switch {
+	case strings.HasPrefix(glob, "//"):
+		glob = glob[1:]
+	case strings.HasPrefix(glob, "~/"):
+		if c.Home == "" {
+			return false
+		}
+		return below(form, c.Home, glob[2:])
+	case strings.HasPrefix(glob, "/"):
+		// Written as an absolute path, or as one anchored at the workspace: both.
+		if ok, err := doublestar.Match(path.Clean(glob), form); err == nil && ok {
+			return true
+		}
+		glob = glob[1:]
+		return below(form, c.Dir, glob)
+	default:
+		return below(form, c.Dir, strings.TrimPrefix(glob, "./"))
+	}
+	ok, err := doublestar.Match(glob, form)
+	return err == nil && ok
+}
+
+// below matches the part of form under root, whose own characters are no wildcards.
+func below(form, root, glob string) bool {
+	if root == "" {
+		return false
+	}
+	rest, ok := strings.CutPrefix(form, strings.TrimSuffix(root, "/")+"/")
+	if !ok {
+		return false
+	}
+	match, err := doublestar.Match(glob, rest)
+	return err == nil && match
+}

@@ -1,0 +1,228 @@
+package session
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/toolrule"
+	"github.com/deftskills/deft/skill"
+)
+
+// Policy is the host's own tool policy. No skill widens it. An empty Allow says nothing.
+type Policy struct{ Allow, Deny []string }
+
+// Base is what holds before any patch.
+type Base struct {
+	Floor         Policy
+	Prompt        string
+	Model, Effort string
+}
+
+// PreApproval is one rule that needs no question while the skill is active.
+type PreApproval struct{ Owner, Rule string }
+
+// Effective is what holds now. It is a pure function of base, layers and dialect.
+// Callers must not change its slices.
+type Effective struct {
+	Current       *Activation        // the skill that was started last; nil without one
+	Skills        []gate.ActiveSkill // for the gate; the host's floor and host patches stand among them with source "host"
+	Allow         [][]string         // each list must cover a call; restricting dialects only
+	Deny          []string           // one match refuses
+	PreApproved   []PreApproval
+	Model, Effort string
+	Prompt        string
+}
+
+// listModes says what a skill's allow list means; dialects that are not named keep it.
+var listModes = map[skill.Dialect]gate.ListMode{
+	"": gate.Restrict, skill.Deft: gate.Restrict, skill.Blade: gate.Restrict,
+	skill.ClaudeCode: gate.PreApprove,
+}
+
+func listMode(d skill.Dialect) gate.ListMode {
+	if m, ok := listModes[d]; ok {
+		return m
+	}
+	return gate.Keep
+}
+
+// promptJoint separates the contributions to the prompt.
+const promptJoint = "\n\n---\n\n"
+
+// Derive computes what is in effect. Nothing else does.
+func Derive(base Base, l Layers, d skill.Dialect) Effective {
+	mode := listMode(d)
+	e := Effective{Model: base.Model, Effort: base.Effort, Deny: slices.Clone(base.Floor.Deny)}
+	inForce := allowInForce(l)
+	if len(base.Floor.Allow) > 0 || len(base.Floor.Deny) > 0 {
+		e.Skills = append(e.Skills, hostSkill("host", ToolPolicy{Allow: declared(base.Floor.Allow), Deny: base.Floor.Deny}))
+	}
+	if len(base.Floor.Allow) > 0 {
+		e.Allow = append(e.Allow, base.Floor.Allow)
+	}
+	prompts := appendPrompt(nil, base.Prompt)
+	l.each(func(a *Applied) {
+		if a.Skill != nil {
+			e.Current = a.Skill
+		}
+		if a.Model != nil {
+			e.Model, e.Effort = orElse(a.Model.ID, e.Model), orElse(a.Model.Effort, e.Effort)
+		}
+		if a.Prompt != nil {
+			prompts = appendPrompt(prompts, *a.Prompt)
+		}
+		e.addTools(a, mode, inForce[a.Seq])
+	})
+	e.Deny = unique(e.Deny)
+	e.Prompt = strings.Join(prompts, promptJoint)
+	return e
+}
+
+// addTools adds what one patch says about tools; allow is the list in force that
+// this patch answers for, nil when another patch's list took its place.
+func (e *Effective) addTools(a *Applied, mode gate.ListMode, allow []string) {
+	var p ToolPolicy
+	if a.Tools != nil {
+		p = *a.Tools
+	}
+	e.Deny = append(e.Deny, p.Deny...)
+	for _, rule := range p.PreApprove {
+		e.PreApproved = append(e.PreApproved, PreApproval{a.Owner.ID, rule})
+	}
+	if a.Skill == nil {
+		if len(p.Deny) > 0 || len(allow) > 0 {
+			e.Skills = append(e.Skills, hostSkill(a.Owner.ID, ToolPolicy{Allow: declared(allow), Deny: p.Deny}))
+		}
+		if len(allow) > 0 {
+			e.Allow = append(e.Allow, allow)
+		}
+		return
+	}
+	g := gate.ActiveSkill{
+		Name: a.Skill.Name, Source: a.Skill.SourceID, Digest: a.Skill.Digest,
+		Granted: a.Skill.Granted, Deny: p.Deny, Mode: mode,
+	}
+	switch {
+	case mode == gate.Restrict:
+		g.Allow = declared(allow)
+		if len(allow) > 0 {
+			e.Allow = append(e.Allow, allow)
+		}
+	default:
+		g.Allow = p.Allow
+		if mode == gate.PreApprove && a.Skill.Granted {
+			for _, rule := range p.Allow.Entries {
+				e.PreApproved = append(e.PreApproved, PreApproval{a.Owner.ID, rule})
+			}
+		}
+	}
+	e.Skills = append(e.Skills, g)
+}
+
+// allowInForce tells for each patch (by Seq) the allow list that holds in its name:
+// in each scope the latest declared list, or the union of the lists of its set. A
+// turn's list takes the place of the session's, except that a skill that is not
+// trusted only narrows it.
+func allowInForce(l Layers) map[int][]string {
+	turn, narrow := scopeAllow(l.turn)
+	if len(turn) > 0 && !narrow {
+		return turn
+	}
+	all, _ := scopeAllow(l.session)
+	if all == nil {
+		return turn
+	}
+	for seq, list := range turn {
+		all[seq] = list
+	}
+	return all
+}
+
+func scopeAllow(layer []Applied) (lists map[int][]string, narrow bool) {
+	last := -1
+	for i := len(layer) - 1; i >= 0 && last < 0; i-- {
+		if declares(&layer[i]) {
+			last = i
+		}
+	}
+	if last < 0 {
+		return nil, false
+	}
+	a := &layer[last]
+	narrow = a.Skill != nil && !a.Skill.effectful()
+	if a.Set == 0 {
+		return map[int][]string{a.Seq: a.Tools.Allow.Entries}, narrow
+	}
+	lists = map[int][]string{}
+	var union []string
+	for i := range layer {
+		if m := &layer[i]; m.Set == a.Set && declares(m) {
+			union = append(union, m.Tools.Allow.Entries...)
+			lists[m.Seq] = nil
+			narrow = narrow || m.Skill != nil && !m.Skill.effectful()
+		}
+	}
+	union = unique(union)
+	for seq := range lists {
+		lists[seq] = union
+	}
+	return lists, narrow
+}
+
+// declares reports whether a limits tools: an empty list counts as not declared.
+func declares(a *Applied) bool {
+	return a.Tools != nil && a.Tools.Allow.Declared && len(a.Tools.Allow.Entries) > 0
+}
+
+// Exposes reports whether the tool is to be declared to the model: every allow list
+// names it in some form and no deny names it whole. The tools that steer skills
+// themselves stay callable under any allow list of a skill.
+func (e Effective) Exposes(tool string) bool {
+	for _, g := range e.Skills {
+		list := toolrule.ParseList(g.Deny)
+		if list.DeniesTool(tool) && (g.Source == hostSource || !toolrule.AlwaysCallable(tool)) {
+			return false
+		}
+		if g.Mode == gate.Restrict && g.Allow.Declared && !toolrule.AlwaysCallable(tool) &&
+			!toolrule.ParseList(g.Allow.Entries).Mentions(tool) {
+			return false
+		}
+	}
+	return true
+}
+
+// hostSource marks entries of Effective.Skills that speak for the host, not for a skill.
+const hostSource = "host"
+
+func hostSkill(name string, p ToolPolicy) gate.ActiveSkill {
+	return gate.ActiveSkill{Name: name, Source: hostSource, Granted: true, Allow: p.Allow, Deny: p.Deny, Mode: gate.Restrict}
+}
+
+func declared(entries []string) skill.ToolList {
+	return skill.ToolList{Declared: len(entries) > 0, Entries: entries}
+}
+
+func appendPrompt(parts []string, text string) []string {
+	if text = strings.TrimSpace(text); text == "" {
+		return parts
+	}
+	return append(parts, text)
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// unique drops repeated entries, keeping the first of each; it may reuse list.
+func unique(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		dup := seen[s]
+		seen[s] = true
+		return dup
+	})
+}

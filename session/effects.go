@@ -1,0 +1,155 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/deftskills/deft/internal/toolrule"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+)
+
+// The trusts that a skill may be started with, as Activation.Trust holds them.
+const (
+	trustTrusted   = string(source.Trusted)
+	trustWorkspace = string(source.Workspace)
+)
+
+// effects fills in what the skill brings beside its text, as far as its trust allows.
+func (t *Turn) effects(r Request, c *candidate) {
+	s, e := c.rec.Skill, c.rec.Entry
+	act := &c.act
+	act.Name, act.Address, act.ID = s.Name, c.rec.Address, s.ID()
+	act.SourceID, act.SourceKind, act.Trust = e.Source.ID, string(e.Source.Kind), string(e.Source.Trust)
+	act.Granted = t.s.granted(c.rec)
+	act.Location, act.Dir = e.Location, filepath.ToSlash(e.Dir)
+	act.Digest, act.TextDigest = s.Digest, digestOf(c.content)
+	act.Args, act.HasArgs = r.Args, r.HasArgs
+	act.Turn, act.At = t.number, t.s.o.Clock()
+	act.Preload, act.OneShot, act.ToolNames = r.Preload, s.Meta.OneShot, s.Meta.ToolNames
+	act.Record = c.rec
+	act.InResult = !r.Replace && !r.Preload && r.Actor == ActorModel
+	act.Scope = t.scope(r, c)
+	c.tools = t.policy(c)
+	c.model = c.override(t)
+	c.drop()
+}
+
+// scope is the declared one; a skill that is not trusted gets one turn, whatever it
+// declares, because a stranger's effect should end. A host may choose.
+func (t *Turn) scope(r Request, c *candidate) Scope {
+	switch {
+	case !c.act.effectful():
+		return ScopeTurn
+	case r.Actor == ActorHost && r.Scope != nil:
+		return *r.Scope
+	case c.rec.Skill.Meta.Scope == string(ScopeTurn), t.s.o.Dialect == skill.ClaudeCode:
+		return ScopeTurn
+	}
+	return ScopeSession
+}
+
+// policy is the skill's tool lists, its own directory put into their patterns.
+func (t *Turn) policy(c *candidate) *ToolPolicy {
+	m := &c.rec.Skill.Meta
+	if !m.AllowedTools.Declared && !m.DisallowedTools.Declared {
+		return nil
+	}
+	values := t.s.places(c.act)
+	expand := func(entries []string) []string {
+		var out []string
+		for _, text := range entries {
+			p, err := toolrule.Parse(text)
+			if err != nil {
+				c.diags = append(c.diags, skill.Diagnostic{
+					Code: "tools_pattern", Level: skill.LevelWarning, File: "SKILL.md", Offset: -1,
+					Message: fmt.Sprintf("tool pattern %q: %v", text, err), Fix: "write it as Tool or Tool(what it may do)",
+				})
+				out = append(out, text)
+				continue
+			}
+			out = append(out, p.Expand(values).String())
+		}
+		return out
+	}
+	p := &ToolPolicy{Deny: expand(m.DisallowedTools.Entries)}
+	p.Allow = skill.ToolList{Declared: m.AllowedTools.Declared, Entries: expand(m.AllowedTools.Entries)}
+	return p
+}
+
+// override is the model and effort that the skill asks for.
+func (c *candidate) override(t *Turn) *ModelOverride {
+	m := &c.rec.Skill.Meta
+	o := ModelOverride{ID: m.Model, Effort: m.Effort}
+	if o.ID == "inherit" {
+		o.ID = ""
+	}
+	if o == (ModelOverride{}) || !c.act.effectful() {
+		return nil
+	}
+	c.diags = append(c.diags, t.s.checkModel(&o)...)
+	if o == (ModelOverride{}) {
+		return nil
+	}
+	return &o
+}
+
+// checkModel empties an id that is not configured: the run goes on with what it had.
+func (s *Session) checkModel(o *ModelOverride) []skill.Diagnostic {
+	if o == nil || o.ID == "" || s.o.Models == nil || s.o.Models(o.ID) {
+		return nil
+	}
+	d := skill.Diagnostic{
+		Code: "model_unknown", Level: skill.LevelWarning, File: "SKILL.md", Offset: -1,
+		Message: fmt.Sprintf("model %q: not configured; the run goes on with the model it had", o.ID),
+		Fix:     "configure the model, or take the key out",
+	}
+	o.ID = ""
+	return []skill.Diagnostic{d}
+}
+
+// checkTools names the patterns that cannot be read. In a deny list they refuse
+// every tool, in an allow list they permit none.
+func checkTools(p *ToolPolicy) []skill.Diagnostic {
+	if p == nil {
+		return nil
+	}
+	var out []skill.Diagnostic
+	for _, list := range [][]string{p.Allow.Entries, p.Deny, p.PreApprove} {
+		for _, text := range list {
+			if _, err := toolrule.Parse(text); err != nil {
+				out = append(out, skill.Diagnostic{
+					Code: "tools_pattern", Level: skill.LevelWarning, Offset: -1,
+					Message: fmt.Sprintf("tool pattern %q: %v", text, err),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// drop says, one by one, which declared effects of the skill do not count because
+// nobody granted them.
+func (c *candidate) drop() {
+	m, trust := &c.rec.Skill.Meta, c.act.Trust
+	for _, e := range []struct {
+		what    string
+		has     bool
+		granted bool // counts for a trusted folder already
+	}{
+		{"model", m.Model != "" && m.Model != "inherit", true},
+		{"effort", m.Effort != "", true},
+		{"scope session", m.Scope == string(ScopeSession), true},
+		{"hooks", m.HasHooks, false},
+		{"secrets", len(m.Secrets) > 0, false},
+	} {
+		if !e.has || trust == trustTrusted || e.granted && trust == trustWorkspace {
+			continue
+		}
+		c.diags = append(c.diags, skill.Diagnostic{
+			Code: "untrusted_effect_dropped", Level: skill.LevelWarning, File: "SKILL.md", Offset: -1,
+			Message: fmt.Sprintf("%s of skill %q: dropped, its source is %s", e.what, c.act.Name, trust),
+			Fix:     "trust the skill to let it count",
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package session
+
+import (
+	"slices"
+	"time"
+
+	"github.com/deftskills/deft/skill"
+)
+
+// Scope says how long a patch holds.
+type Scope string
+
+// The scopes.
+const (
+	ScopeSession Scope = "session" // until it is deactivated or the session ends
+	ScopeTurn    Scope = "turn"    // until the turn ends, however it ends
+)
+
+// OwnerKind says what kind of thing brought a patch.
+type OwnerKind string
+
+// The kinds of owners.
+const (
+	OwnerSkill OwnerKind = "skill"
+	OwnerTool  OwnerKind = "tool"
+	OwnerHost  OwnerKind = "host"
+)
+
+// Owner is who brought a patch. Deactivating an owner removes what it brought and
+// nothing else. The ID of a skill is the address of its record.
+type Owner struct {
+	Kind OwnerKind
+	ID   string
+}
+
+// ToolPolicy is what one owner says about tools, as patterns of tool lists. Allow
+// counts only when it is declared and holds an entry. PreApprove needs no question
+// for calls of ConfirmOnce.
+type ToolPolicy struct {
+	Allow      skill.ToolList
+	Deny       []string
+	PreApprove []string
+}
+
+// ModelOverride replaces the model or the effort, or both; an empty field says nothing.
+type ModelOverride struct{ ID, Effort string }
+
+// Patch is one change of what is in effect. Nil parts say nothing. A Patch is not
+// changed after it was applied.
+type Patch struct {
+	Scope  Scope // "" counts as ScopeSession
+	Owner  Owner
+	Skill  *Activation // the identity of a skill; nil for host and tools
+	Tools  *ToolPolicy
+	Model  *ModelOverride
+	Prompt *string // appended to the system prompt; blank = none
+}
+
+// Provenance says who applied a patch, through what, and when.
+type Provenance struct {
+	Actor                   Actor
+	Tool, CallID, MessageID string
+	At                      time.Time
+	Turn                    int // 1 = the first turn of the session
+}
+
+// Applied is a patch in a layer. Seq grows over the life of a session. Set is not 0
+// for the members of one replacing set, whose allow lists are united.
+type Applied struct {
+	Patch
+	Provenance
+	Seq int
+	Set int
+}
+
+// Layers holds the patches of a session and of its turn, each in order of
+// application. It is an immutable value: With, Without and EndTurn return another.
+type Layers struct{ session, turn []Applied }
+
+// Session returns the patches of the session layer, oldest first.
+func (l Layers) Session() []Applied { return slices.Clone(l.session) }
+
+// Turn returns the patches of the turn layer, oldest first.
+func (l Layers) Turn() []Applied { return slices.Clone(l.turn) }
+
+// Len returns the number of patches in both layers.
+func (l Layers) Len() int { return len(l.session) + len(l.turn) }
+
+// With returns l with a at the end of its scope. A skill's patch takes the place of
+// its owner's former one and ends the prompt of every other skill of the scope; a
+// host's or a tool's ends the former prompt of the same owner if it brings one.
+func (l Layers) With(a Applied) Layers {
+	layer := &l.session
+	if a.Scope == ScopeTurn {
+		layer = &l.turn
+	}
+	next := make([]Applied, 0, len(*layer)+1)
+	for _, old := range *layer {
+		switch {
+		case a.Owner.Kind == OwnerSkill && old.Owner == a.Owner:
+			continue
+		case a.Owner.Kind == OwnerSkill && old.Owner.Kind == OwnerSkill,
+			a.Prompt != nil && old.Owner == a.Owner:
+			old.Prompt = nil
+		}
+		next = append(next, old)
+	}
+	*layer = append(next, a)
+	return l
+}
+
+// Without returns l without the patches that match.
+func (l Layers) Without(match func(Applied) bool) Layers {
+	l.session = slices.DeleteFunc(slices.Clone(l.session), match)
+	l.turn = slices.DeleteFunc(slices.Clone(l.turn), match)
+	return l
+}
+
+// EndTurn returns l with an empty turn layer.
+func (l Layers) EndTurn() Layers {
+	l.turn = nil
+	return l
+}
+
+// each calls f for the patches of the session layer, then of the turn layer.
+func (l Layers) each(f func(*Applied)) {
+	for i := range l.session {
+		f(&l.session[i])
+	}
+	for i := range l.turn {
+		f(&l.turn[i])
+	}
+}

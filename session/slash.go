@@ -1,0 +1,97 @@
+package session
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// CleanName removes what models and people put around a name: blanks, one pair of
+// quotes or backquotes, one leading "/" or "$".
+func CleanName(name string) string {
+	name = strings.TrimSpace(name)
+	if n := len(name); n >= 2 && name[0] == name[n-1] && strings.ContainsRune("\"'`", rune(name[0])) {
+		name = strings.TrimSpace(name[1 : n-1])
+	}
+	if len(name) > 1 && (name[0] == '/' || name[0] == '$') {
+		name = name[1:]
+	}
+	return strings.TrimSpace(name)
+}
+
+// maxStacked is how many slash names one message may start.
+const maxStacked = 6
+
+// Slash takes the leading slash names off a message: "/a /b rest of the line". known
+// says whether a name is a skill; the first word that is none ends the names. args
+// is the rest of the first line, trimmed. names is nil where the message starts no
+// skill, and unknown then holds the first slash word, if it has the form of a name.
+func Slash(text string, known func(name string) bool) (names []string, args, unknown string) {
+	line, _, _ := strings.Cut(strings.TrimLeftFunc(text, unicode.IsSpace), "\n")
+	rest := strings.TrimRight(line, "\r")
+	for len(names) < maxStacked && strings.HasPrefix(rest, "/") {
+		word, after := rest[1:], ""
+		if i := strings.IndexFunc(word, unicode.IsSpace); i >= 0 {
+			word, after = word[:i], word[i:]
+		}
+		if word == "" || strings.Contains(word, "/") || !known(word) {
+			if len(names) == 0 && word != "" && !strings.Contains(word, "/") {
+				unknown = word
+			}
+			break
+		}
+		names = append(names, word)
+		rest = strings.TrimLeftFunc(after, unicode.IsSpace)
+	}
+	if names == nil {
+		return nil, "", unknown
+	}
+	return names, strings.TrimSpace(rest), ""
+}
+
+// quotedNames finds text in quotes or code marks with the word for skill beside it.
+var quotedNames = regexp.MustCompile("(?i)(?:(?:skill|技能)\\s*[:：]?\\s*[\"'`“‘「]([^\"'`”’」\n]+)[\"'`”’」])|(?:[\"'`“‘「]([^\"'`”’」\n]+)[\"'`”’」]\\s*(?:skill|技能))")
+
+// Mentions reports whether a person's message asks for the skill by name: a name
+// that holds a hyphen as a whole word, any name before or after the word skill, or
+// as a leading slash name. Words of a model or a file must not be passed.
+func Mentions(text, name string) bool {
+	if text == "" || name == "" {
+		return false
+	}
+	fold := strings.ToLower
+	text, name = fold(text), fold(name)
+	for _, m := range quotedNames.FindAllStringSubmatch(text, -1) {
+		if m[1] == name || m[2] == name {
+			return true
+		}
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		start, end := at+i, at+i+len(name)
+		if wholeWord(text, start, end) && (strings.Contains(name, "-") || besideSkill(text[:start], text[end:])) {
+			return true
+		}
+		at = end
+	}
+}
+
+func wholeWord(text string, start, end int) bool {
+	before, after := []rune(text[:start]), []rune(text[end:])
+	return (len(before) == 0 || !nameRune(before[len(before)-1])) && (len(after) == 0 || !nameRune(after[0]))
+}
+
+func nameRune(r rune) bool { return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+func besideSkill(before, after string) bool {
+	before, after = strings.TrimSpace(before), strings.TrimSpace(after)
+	for _, w := range []string{"skill", "技能"} {
+		if strings.HasSuffix(before, w) || strings.HasPrefix(after, w) {
+			return true
+		}
+	}
+	return before == "/" || before == "$"
+}
