@@ -56,6 +56,8 @@ type Query struct {
 	Mode     Mode  // "" means Auto
 	MinScore int64 // hits below it are left out
 	Explain  bool  // fill Hit.Explain
+	// Plain takes Text as a message: quotes and dashes mean nothing. For routing.
+	Plain bool
 	// Bare leaves Hit.Matches empty, so that no file is read: for callers that need
 	// only the order.
 	Bare bool

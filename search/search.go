@@ -1,0 +1,279 @@
+package search
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/deftskills/deft/registry"
+)
+
+const defaultTopK, maxTopK = 5, 100
+
+func (q Query) check() (Query, error) {
+	if q.TopK == 0 {
+		q.TopK = defaultTopK
+	}
+	if q.TopK < 0 || q.TopK > maxTopK {
+		return q, fmt.Errorf("%w: topk %d is not between 1 and %d", ErrBadQuery, q.TopK, maxTopK)
+	}
+	for _, f := range q.Filter.Fields {
+		if f >= fieldCount {
+			return q, fmt.Errorf("%w: %v is unknown", ErrBadQuery, f)
+		}
+	}
+	switch q.Mode {
+	case "", Auto:
+		q.Mode = BM25
+	case BM25, Text:
+	case Vector, Hybrid:
+		return q, fmt.Errorf("%w: %s search needs an embedder", ErrModeUnavailable, q.Mode)
+	default:
+		return q, fmt.Errorf("%w: mode %q is unknown", ErrBadQuery, q.Mode)
+	}
+	return q, nil
+}
+
+// found is a candidate: a document of a part, with what the query found out.
+type found struct {
+	*document
+	part   int
+	number uint32
+	acc
+	named, phrased bool
+}
+
+// before is the order of hits: score, then name and location bytewise.
+func (f *found) before(o *found) int {
+	return cmp.Or(cmp.Compare(o.score, f.score), strings.Compare(f.Name, o.Name),
+		strings.Compare(f.Location, o.Location), strings.Compare(f.Address, o.Address))
+}
+
+// best keeps the first k in the order of hits; its root is the last of them.
+type best []*found
+
+func (b best) Len() int           { return len(b) }
+func (b best) Less(i, j int) bool { return b[i].before(b[j]) > 0 }
+func (b best) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
+func (b *best) Push(x any)        { *b = append(*b, x.(*found)) }
+func (b *best) Pop() any          { panic("search: a full heap only replaces its root") }
+
+// offer adds f if it belongs to the first k.
+func (b *best) offer(f found, k int) {
+	switch {
+	case len(*b) < k:
+		heap.Push(b, &f)
+	case f.before((*b)[0]) < 0:
+		(*b)[0] = &f
+		heap.Fix(b, 0)
+	}
+}
+
+// Search answers q. The error is ErrBadQuery, ErrModeUnavailable, ErrClosed or the
+// context's; everything else is a diagnostic beside the hits.
+func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
+	q, err := q.check()
+	if err != nil {
+		return Result{}, err
+	}
+	if x.closed.Load() {
+		return Result{}, ErrClosed
+	}
+	g, err := x.ready(ctx, x.scope(q.Scope))
+	if err != nil {
+		return Result{}, err
+	}
+	if q.Mode == Text {
+		return scanDocuments(ctx, g.documents(), x.an, q)
+	}
+	ask := x.an.parse(q)
+	p := g.plan(x.opt, ask, q.Filter)
+	res := Result{Mode: BM25, Generation: g.number, Diagnostics: ask.diags}
+	top := p.collect(ctx, q, ask, &res)
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	top = phrased(ctx, top, ask.phrases)
+	for _, f := range top[:min(len(top), q.TopK)] {
+		hit := Hit{
+			Address: f.Address, Skill: f.ID, Name: f.Name, Source: f.Source, Location: f.Location,
+			Description: f.Description, Score: f.score, Coverage: p.coverage(f.acc),
+		}
+		hit.Strength = p.strength(ask, f.acc, hit.Coverage, f.named, f.phrased)
+		if q.Explain {
+			hit.Explain = p.explain(f.part, f.number, f.score)
+		}
+		if !q.Bare {
+			hit.Matches = p.matches(ctx, x.an, ask, f, &res)
+		}
+		res.Hits = append(res.Hits, hit)
+	}
+	if len(ask.phrases) > 0 {
+		res.Total = len(top)
+	}
+	return res, nil
+}
+
+// documents lists the living documents.
+func (g *generation) documents() []*document {
+	out := make([]*document, 0, g.live)
+	for _, p := range g.parts {
+		for i, d := range p.docs {
+			if p.alive(uint32(i)) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// accs are reused between queries; every user clears what it takes.
+var accs = sync.Pool{New: func() any { return new([]acc) }}
+
+func borrow(n int) *[]acc {
+	p := accs.Get().(*[]acc)
+	if cap(*p) < n {
+		*p = make([]acc, n)
+	}
+	*p = (*p)[:n]
+	clear(*p)
+	return p
+}
+
+// collect scores every part and returns the candidates in order: the best TopK, or
+// as many as a phrase is looked for in.
+func (p *plan) collect(ctx context.Context, q Query, ask question, res *Result) []*found {
+	k := q.TopK
+	if len(ask.phrases) > 0 {
+		k = max(k, maxPhraseOf)
+	}
+	var top best
+	var named []found
+	for i, part := range p.g.parts {
+		if ctx.Err() != nil {
+			return nil
+		}
+		buf := borrow(len(part.docs))
+		p.score(i, *buf)
+		p.strike(i, ask.without, *buf)
+		for d, a := range *buf {
+			doc := part.docs[d]
+			if !part.alive(uint32(d)) || q.View != nil && !q.View(doc.Address) {
+				continue
+			}
+			res.Searched++
+			isNamed := ask.name != "" && doc.called(ask.name)
+			if a.score == 0 && !isNamed || a.exclude || a.score < q.MinScore && !isNamed || !q.Filter.admits(doc) {
+				continue
+			}
+			res.Total++
+			f := found{document: doc, part: i, number: uint32(d), acc: a}
+			if isNamed {
+				f.named = true
+				named = append(named, f)
+				continue
+			}
+			top.offer(f, k)
+		}
+		accs.Put(buf)
+	}
+	list := []*found(top)
+	slices.SortFunc(list, (*found).before)
+	return promote(list, named, k)
+}
+
+// promote puts the skills that were called by name before all others.
+func promote(list []*found, named []found, k int) []*found {
+	if len(named) == 0 {
+		return list
+	}
+	high := int64(0)
+	if len(list) > 0 {
+		high = list[0].score
+	}
+	for i := range named {
+		high = max(high, named[i].score)
+	}
+	first := make([]*found, 0, len(named)+len(list))
+	for i := range named {
+		named[i].score = high + exactBonus
+		first = append(first, &named[i])
+	}
+	slices.SortFunc(first, (*found).before)
+	first = append(first, list...)
+	return first[:min(len(first), k)]
+}
+
+// called reports whether name, folded, is a name of the document.
+func (d *document) called(name string) bool {
+	// Most names differ in their length alone; folding never makes ASCII longer.
+	if !sameSize(d.Name, name) && !sameSize(d.Address, name) && len(d.Aliases) == 0 {
+		return false
+	}
+	return foldName(d.Name) == name || foldName(d.Address) == name || foldName(d.Name+"@"+d.Source) == name ||
+		slices.ContainsFunc(d.Aliases, func(a string) bool { return foldName(a) == name })
+}
+
+// phrased keeps the candidates that hold every phrase in one of their texts.
+func phrased(ctx context.Context, list []*found, phrases []string) []*found {
+	if len(phrases) == 0 {
+		return list
+	}
+	kept := list[:0:0]
+	for _, f := range list[:min(len(list), maxPhraseOf)] {
+		texts := f.texts(ctx)
+		if !slices.ContainsFunc(phrases, func(p string) bool {
+			return !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, p) })
+		}) {
+			f.phrased = true
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// texts returns the document's fields, folded.
+func (d *document) texts(ctx context.Context) []string {
+	out := []string{fold(d.Name), fold(d.Description), fold(d.When)}
+	for _, list := range [][]string{d.Aliases, d.Keywords, d.Locales} {
+		for _, s := range list {
+			out = append(out, fold(s))
+		}
+	}
+	if d.Read == nil {
+		return out
+	}
+	if raw, err := d.Read(ctx, ""); err == nil {
+		body, _ := d.bodyOf(raw)
+		out = append(out, fold(body))
+	}
+	for _, rel := range d.refs {
+		if raw, err := d.Read(ctx, rel); err == nil {
+			out = append(out, fold(clean(string(raw))))
+		}
+	}
+	return out
+}
+
+// Scan answers q from the skills' files alone: words as parts of the text, those
+// with all words first. For a library that has no index, or a first answer while one
+// is built.
+func Scan(ctx context.Context, snap *registry.Snapshot, q Query) (Result, error) {
+	q.Mode = Text
+	q, err := q.check()
+	if err != nil {
+		return Result{}, err
+	}
+	docs := make([]*document, 0, len(snap.Winners))
+	for _, rec := range snap.Winners {
+		switch rec.State {
+		case registry.Available, registry.Hidden, registry.Unmet:
+			docs = append(docs, documentOf(rec))
+		}
+	}
+	return scanDocuments(ctx, docs, newAnalyzer(DefaultOptions()), q)
+}
