@@ -1,4 +1,10 @@
-// Command deft is the skills runtime for AI agents; see package internal/cli.
+// Command deft is the skills runtime for AI agents; package cli is all of it.
 package main
 
-func main() {}
+import (
+	"os"
+
+	"github.com/deftskills/deft/internal/cli"
+)
+
+func main() { os.Exit(cli.Main()) }

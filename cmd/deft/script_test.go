@@ -1,0 +1,179 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tidwall/gjson"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}) }
+
+// TestStories runs every story below testdata/script with the real program. A story
+// has a home of its own and no other configuration, key or network.
+//
+// Commands beside the standard ones:
+//
+//	exits CODE PROGRAM ARGS…     runs it and wants that exit code
+//	json FILE PATH [VALUE]       the value at a gjson path; ! wants it absent or other
+//	jsonschema FILE NAME         FILE against internal/cli/schema/NAME.json
+//	case NNN                     copies testdata/cases/NNN-* here, runs make.sh, and
+//	                             makes tree/home the home and tree/project the folder
+//	repeat N DIR                 N skills of other people in DIR
+//	fifo PATH                    a named pipe
+//	serve ADAPTER FILE           a model server; sets its address and a key
+func TestStories(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+		RequireExplicitExec: false,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_STORIES") != "",
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("LANG", "C.UTF-8")
+			return os.MkdirAll(home, 0o755)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
+			"repeat": repeat, "fifo": fifo, "lines": lines,
+		},
+	})
+}
+
+func want(ts *testscript.TestScript, ok bool, use string) {
+	if !ok {
+		ts.Fatalf("usage: %s", use)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) > 1, "exits CODE PROGRAM ARGS…")
+	code, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%s: %v", args[1], err)
+	}
+	if got != code {
+		ts.Fatalf("exit code %d, want %d", got, code)
+	}
+}
+
+func jsonValue(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, len(args) == 2 || len(args) == 3, "json FILE PATH [VALUE]")
+	text := ts.ReadFile(args[0])
+	if !gjson.Valid(text) {
+		ts.Fatalf("%s is not one JSON document:\n%s", args[0], text)
+	}
+	value := gjson.Get(text, args[1])
+	switch {
+	case len(args) == 2 && value.Exists() == neg:
+		ts.Fatalf("%s exists: %v: %s", args[1], value.Exists(), value.Raw)
+	case len(args) == 2 && !neg:
+		_, err := io.WriteString(ts.Stdout(), value.String()+"\n")
+		ts.Check(err)
+	case len(args) == 3 && (value.String() == args[2]) == neg:
+		ts.Fatalf("%s is %q (%s)", args[1], value.String(), value.Raw)
+	}
+}
+
+func jsonSchema(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 2, "jsonschema FILE NAME")
+	data, err := os.ReadFile(filepath.Join(root(ts), "internal", "cli", "schema", args[1]+".json"))
+	ts.Check(err)
+	var schema jsonschema.Schema
+	ts.Check(json.Unmarshal(data, &schema))
+	resolved, err := schema.Resolve(nil)
+	ts.Check(err)
+	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	var value any
+	ts.Check(dec.Decode(&value))
+	if dec.More() {
+		ts.Fatalf("%s holds more than one document", args[0])
+	}
+	ts.Check(resolved.Validate(value))
+}
+
+// root is the repository's directory.
+func root(ts *testscript.TestScript) string {
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	ts.Check(err)
+	return dir
+}
+
+func useCase(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 1 && regexp.MustCompile(`^\d{3}$`).MatchString(args[0]), "case NNN")
+	found, err := filepath.Glob(filepath.Join(root(ts), "testdata", "cases", args[0]+"-*"))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("case %s: %d folders", args[0], len(found))
+	}
+	dir := ts.MkAbs("case")
+	ts.Check(os.CopyFS(dir, os.DirFS(found[0])))
+	if _, err := os.Stat(filepath.Join(dir, "make.sh")); err == nil {
+		c := exec.Command("sh", "make.sh")
+		c.Dir = dir
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := c.CombinedOutput(); err != nil {
+			ts.Fatalf("make.sh: %v\n%s", err, out)
+		}
+	}
+	home, project := filepath.Join(dir, "tree", "home"), filepath.Join(dir, "tree", "project")
+	ts.Check(os.MkdirAll(home, 0o755))
+	ts.Check(os.MkdirAll(project, 0o755))
+	ts.Setenv("HOME", home)
+	ts.Check(ts.Chdir(project))
+}
+
+func repeat(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 2, "repeat N DIR")
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	subjects := []string{"invoices", "orchids", "timetables", "recipes", "violins", "tides", "stamps", "kites", "bridges", "maps"}
+	for i := range n {
+		name := fmt.Sprintf("foreign-%04d", i)
+		dir := filepath.Join(ts.MkAbs(args[1]), name)
+		ts.Check(os.MkdirAll(dir, 0o755))
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "---\nname: %s\ndescription: Sorts %s of shelf %d by colour.\n---\n\n# Shelf %d\n\nPut every one of the %s in its drawer.\n",
+			name, subjects[i%len(subjects)], i, i, subjects[i%len(subjects)])
+		ts.Check(os.WriteFile(filepath.Join(dir, "SKILL.md"), b.Bytes(), 0o644))
+	}
+}
+
+// lines FILE N wants at most N lines, none wider than 80 columns.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 2, "lines FILE N")
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	got := strings.Split(strings.TrimRight(ts.ReadFile(args[0]), "\n"), "\n")
+	if len(got) > n {
+		ts.Fatalf("%d lines, at most %d wanted", len(got), n)
+	}
+	for _, line := range got {
+		if len([]rune(line)) > 80 {
+			ts.Fatalf("wider than 80 columns: %s", line)
+		}
+	}
+}

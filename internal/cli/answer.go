@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+	"strings"
+
+	"github.com/deftskills/deft/internal/safetext"
+)
+
+// person returns the printer that reaches the person who can answer at standard
+// input, nil when nobody is there. Where standard error leads elsewhere, the
+// question goes to the terminal itself: an answer to an unseen question is none.
+func (a *app) person() *safetext.Printer {
+	switch {
+	case !a.proc.StdinTerminal:
+		return nil
+	case a.proc.StderrTerminal:
+		return a.err
+	case a.tty == nil && a.proc.OpenTerminal != nil:
+		w, err := a.proc.OpenTerminal()
+		if err != nil {
+			return nil
+		}
+		a.tty = safetext.NewPrinter(w, safetext.Policy{Terminal: true, Width: a.proc.Width})
+	}
+	return a.tty
+}
+
+// readLine reads one answer of a person.
+func (a *app) readLine() (string, error) {
+	if a.in == nil {
+		a.in = bufio.NewReader(io.LimitReader(a.proc.Stdin, 1<<20))
+	}
+	line, err := a.in.ReadString('\n')
+	if line != "" {
+		err = nil
+	}
+	return strings.TrimSpace(line), err
+}
+
+// confirm asks a question of the verb's own. Without a person and without --yes the
+// answer is a refusal.
+func (r *run) confirm(question string) error {
+	if r.writing.yes || r.writing.dryRun {
+		return nil
+	}
+	p := r.person()
+	if p == nil {
+		return fail(Refused, "no_answer", "%s nobody is here to answer", question).hinted("hint.yes")
+	}
+	p.Printf("%s [y/N] ", question)
+	answer, err := r.readLine()
+	if err != nil || answer != "y" && answer != "yes" {
+		return fail(Refused, "refused", "%s answered no", question)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/deftskills/deft/internal/atomicfile"
+	"github.com/deftskills/deft/internal/safetext"
+)
+
+var errNotRegular = errors.New("not a regular file")
+
+// writer is how a verb changes files. There are three: none for verbs that do not
+// declare writes, one that shows for --dry-run, and one that does it.
+type writer interface {
+	// Write puts data at path, whole or not at all, and makes missing directories.
+	Write(path string, data []byte, perm fs.FileMode) error
+}
+
+// files returns the writer that the verb's declaration and flags allow.
+func (r *run) files() writer {
+	switch {
+	case !r.verb.effects.writes:
+		return noWriter{r.verb.name}
+	case r.writing.dryRun:
+		return dryWriter{r}
+	}
+	return diskWriter{}
+}
+
+type noWriter struct{ verb string }
+
+func (w noWriter) Write(path string, _ []byte, _ fs.FileMode) error {
+	return fmt.Errorf("verb %s declares no writes; %s is not written", w.verb, path)
+}
+
+type dryWriter struct{ r *run }
+
+func (w dryWriter) Write(path string, data []byte, _ fs.FileMode) error {
+	w.r.err.Printf("%s %s, %d bytes\n", w.r.err.Paint(safetext.Yellow, w.r.words.Say("would_write")), path, len(data))
+	return nil
+}
+
+type diskWriter struct{}
+
+func (diskWriter) Write(path string, data []byte, perm fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, perm)
+}
+
+// makeDir makes a directory of deft's own.
+func makeDir(path string) error { return os.MkdirAll(path, 0o700) }
+
+// readAllUpTo reads r whole; more than max bytes are an error, not a cut.
+func readAllUpTo(r io.Reader, buf []byte, max int64) ([]byte, error) {
+	b := bytes.NewBuffer(buf)
+	n, err := io.Copy(b, io.LimitReader(r, max+1))
+	if err == nil && n > max {
+		err = fmt.Errorf("larger than %d bytes", max)
+	}
+	return b.Bytes(), err
+}

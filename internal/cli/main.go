@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Main runs the process's command line and returns its exit code. A first
+// interrupt ends the run in order, with exit code 130; a second one ends it at
+// once. A reader that closes standard output is no error and no noise.
+func Main() int {
+	// With a receiver, a write to a closed pipe is an error of that write, not the end
+	// of the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal has its default effect
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = string(os.PathSeparator)
+	}
+	width, _, _ := term.GetSize(int(os.Stdout.Fd()))
+	terminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return int(Run(ctx, Process{
+		Args: os.Args[1:], Environ: os.Environ(), Dir: dir, GOOS: runtime.GOOS,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdinTerminal: terminal(os.Stdin), StdoutTerminal: terminal(os.Stdout), StderrTerminal: terminal(os.Stderr),
+		Width: width, Now: time.Now,
+		OpenTerminal: func() (io.Writer, error) { return os.OpenFile("/dev/tty", os.O_WRONLY, 0) },
+	}))
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// closest returns at most n of the candidates that a person may have meant by
+// name: within edit distance 2 or with a shared beginning of 3 letters, nearest
+// first, ties in order of the candidates.
+func closest(name string, candidates []string, n int) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	var found []near
+	for _, c := range candidates {
+		d := distance(strings.ToLower(name), strings.ToLower(c))
+		if d <= 2 && d < len(name) || len(name) >= 3 && strings.HasPrefix(strings.ToLower(c), strings.ToLower(name[:3])) {
+			found = append(found, near{c, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.distance - b.distance })
+	var out []string
+	for _, f := range found[:min(n, len(found))] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is the edit distance where swapping two neighbours is one step.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := [3][]int{make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		before, last, now := rows[(i+2)%3], rows[i%3], rows[(i+1)%3]
+		if i == 1 {
+			last = rows[1]
+		}
+		now[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				now[j] = min(now[j], before[j-2]+1)
+			}
+		}
+	}
+	return rows[(len(x)+1)%3][len(y)]
+}
+
+// completeNames offers the names of skills to a shell.
+func (a *app) completeNames(ctx context.Context, part string) []string { return nil }

@@ -1,0 +1,48 @@
+// Package text holds the words of the command line in each language it speaks.
+//
+// en.json and zh.json have the same keys and the same placeholders; a test holds
+// that. Codes, JSON and identifiers are not here: they are English everywhere.
+package text
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// Words is the catalogue of one language.
+type Words map[string]string
+
+// Load returns the words of a language: "zh" is Simplified Chinese, all else
+// English. The catalogue is part of the program, so a damaged one is a fault.
+func Load(language string) Words {
+	name := "en.json"
+	if language == "zh" {
+		name = "zh.json"
+	}
+	data, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	var w Words
+	if err := json.Unmarshal(data, &w); err != nil {
+		panic(fmt.Errorf("%s: %w", name, err))
+	}
+	return w
+}
+
+// Say returns the words for key with its placeholders filled as fmt.Sprintf does.
+// A missing key is shown as itself, so that nothing is lost.
+func (w Words) Say(key string, args ...any) string {
+	s, ok := w[key]
+	if !ok {
+		return key
+	}
+	if len(args) == 0 {
+		return s
+	}
+	return fmt.Sprintf(s, args...)
+}

@@ -1,0 +1,18 @@
+package cli
+
+// The groups of the short help, in order.
+const (
+	groupRun   = "run"
+	groupSkill = "skills"
+	groupModel = "what the model sees"
+	groupWrite = "write skills"
+	groupHouse = "housekeeping"
+)
+
+// verbs lists every verb in the order of the short help.
+func verbs() []verb {
+	return []verb{
+		newVerb(), initVerb(),
+		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
+	}
+}
