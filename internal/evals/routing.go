@@ -1,8 +1,6 @@
 package evals
 
 import (
-	"context"
-
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/search"
@@ -31,6 +29,7 @@ type Report struct {
 	Pool        string             `json:"pool"`
 	Mode        string             `json:"mode"`
 	Params      map[string]float64 `json:"params"`
+	Skills      int                `json:"skills"`
 	Queries     int                `json:"queries"`
 	Figures                        // over all queries with gold, strict
 	Lenient     Figures            `json:"lenient"`
@@ -97,10 +96,4 @@ type Miss struct {
 	Gold  []string `json:"gold"`
 	Rank  int      `json:"rank"` // of the first gold; 0 = not found
 	Top   []string `json:"top"`  // the first five
-}
-
-// Routing measures. The error is for unreadable inputs as a whole; a bad line is
-// counted and named in Diagnostics, and the rest runs.
-func Routing(ctx context.Context, opt RoutingOptions) (Report, error) {
-	return Report{}, nil
 }
