@@ -36,12 +36,39 @@ func (t *Table) checkArgs(name string, src json.RawMessage) (map[string]any, jso
 		}
 	}
 	if schema := t.schemas[name]; schema != nil {
-		if err := schema.Validate(object); err != nil {
-			at, cause := locate(schema.Schema(), object, "", err)
+		values := plain(object)
+		if err := schema.Validate(values); err != nil {
+			at, cause := locate(schema.Schema(), values, "", err)
 			return nil, nil, &argError{at, schemaMessage(cause)}
 		}
 	}
 	return object, canonical(object), nil
+}
+
+// plain returns v with Go numbers in it: the schema library takes a json.Number for
+// text. The canonical form is made from the exact digits, never from this.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // in range: checkNumber has seen it
+		return f
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	}
+	return v
 }
 
 // locate finds the innermost part of v that breaks its part of the schema, so that

@@ -143,7 +143,7 @@ func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
 		f.call.Args = args
 	}
 	dirs := e.raise(f, object)
-	f.refusal = refusal(f.call)
+	f.refusal = e.refusal(f.call, anyArgs)
 	f.key = memoryKey(f.call, dirs, e.o.Paths.Workspace)
 	f.remembered = e.isRemembered(c.Session, f.key)
 	d := decide(f)

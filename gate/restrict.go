@@ -2,55 +2,52 @@ package gate
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+	"path/filepath"
+
+	"github.com/deftskills/deft/internal/toolrule"
 )
 
-// alwaysCallable pass any skill's lists: without them no skill could be read or
-// ended while another one is active.
-var alwaysCallable = [...]string{"skill", "activate_skills", "deactivate_skill", "skill_read"}
-
-// hostSource marks an ActiveSkill that speaks for the host, whose word binds these too.
+// hostSource marks an ActiveSkill that speaks for the host: its word binds the tools
+// that steer skills too.
 const hostSource = "host"
 
 // refusal says which active skill refuses the call, "" if none does. Every deny list
 // counts, and every restricting allow list must cover the call: which of several
-// lists is in force is the session's to say, and it hands over no others.
-func refusal(c Call) string {
+// lists is in force is the session's to say, and it hands over no others. With
+// anyArgs the question is whether the tool could be called at all.
+func (e *engine) refusal(c Call, anyArgs bool) string {
+	if len(c.Skills) == 0 {
+		return ""
+	}
+	subject := toolrule.Describe(c.Tool, c.Args, c.Dir, e.o.Paths.Home, func(p string) string {
+		return filepath.ToSlash(e.o.Paths.resolved(filepath.FromSlash(p)))
+	})
+	if e.o.Paths.Workspace != "" {
+		subject.Dir = filepath.ToSlash(e.o.Paths.Workspace)
+	}
 	for _, s := range c.Skills {
-		if s.Source != hostSource && slices.Contains(alwaysCallable[:], c.Tool) {
+		if s.Source != hostSource && toolrule.AlwaysCallable(c.Tool) {
 			continue
 		}
-		for _, pattern := range s.Deny {
-			if matchDeny(pattern, c) {
-				return fmt.Sprintf("skill %q disallows %s (rule %q)", s.Name, c.Tool, pattern)
-			}
+		deny := toolrule.ParseList(s.Deny)
+		rule, refused := deny.Denies(subject)
+		if anyArgs {
+			refused = deny.DeniesTool(c.Tool)
+		}
+		if refused {
+			return fmt.Sprintf("skill %q disallows %s (rule %q)", s.Name, c.Tool, rule)
 		}
 		if s.Mode != Restrict || !s.Allow.Declared || len(s.Allow.Entries) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(s.Allow.Entries, func(p string) bool { return matchAllow(p, c) }) {
+		allow := toolrule.ParseList(s.Allow.Entries)
+		_, covered := allow.Covers(subject)
+		if anyArgs {
+			covered = allow.Mentions(c.Tool)
+		}
+		if !covered {
 			return fmt.Sprintf("%s is not among the tools of skill %q", c.Tool, s.Name)
 		}
 	}
 	return ""
-}
-
-// matchDeny errs on the side of a match: a rule with a specifier refuses the tool.
-func matchDeny(pattern string, c Call) bool {
-	name, _, _ := strings.Cut(pattern, "(")
-	return name == "*" || matchName(name, c.Tool)
-}
-
-// matchAllow errs on the other side: a rule with a specifier covers nothing.
-func matchAllow(pattern string, c Call) bool {
-	name, spec, ok := strings.Cut(pattern, "(")
-	return (!ok || spec == "*)") && matchName(name, c.Tool)
-}
-
-func matchName(pattern, tool string) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
-		return prefix != "" && strings.HasPrefix(tool, prefix)
-	}
-	return pattern == tool
 }
