@@ -1,0 +1,235 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/deftskills/deft/internal/limits"
+)
+
+const notePrefix = "Note: "
+
+// notes are the lines that tell the model what it does not see. They are part of
+// the budget, and always English.
+type notes struct{ tools ToolNames }
+
+// shortened says that s of m descriptions are not complete.
+func (n notes) shortened(s, m int) string {
+	text := fmt.Sprintf("%s%d of %d skill descriptions are shortened.", notePrefix, s, m)
+	switch {
+	case n.tools.Search != "":
+		return text + " Use " + n.tools.Search + " to find a skill by what it does."
+	case n.tools.Skill != "":
+		return text + " Load a skill with " + n.tools.Skill + " by its exact name to read it."
+	}
+	return text
+}
+
+// omitted says that only k of m skills are listed.
+func (n notes) omitted(k, m int) string {
+	text := fmt.Sprintf("%s%d of %d skills are listed.", notePrefix, k, m)
+	switch {
+	case n.tools.Search != "":
+		return text + " The others can be found with " + n.tools.Search + " and loaded by name."
+	case n.tools.Skill != "":
+		return text + " The others can be loaded with " + n.tools.Skill + " by exact name."
+	}
+	return text
+}
+
+// counter returns the tag of a prompt that lists no skill itself.
+func (notes) total(m int) string { return `<available_skills total="` + strconv.Itoa(m) + `" />` }
+
+// offer is what one block could show.
+type offer struct {
+	lines []*line
+	order []int // indices of lines, the last to lose anything first
+	total int   // visible skills; more than lines where others are not offered
+	frame int   // cost of the tags
+	room  int
+	notes notes
+	cost  measure
+	shape shape
+}
+
+// outcome is what a block shows of each line.
+type outcome struct {
+	level     []int8 // by line
+	edge      int    // the line that is cut inside a level; -1 = none
+	edgeEnd   int    // bytes of its description
+	edgeShown int    // clusters of it
+	edgeCost  int
+	note      string
+	used      int
+	listed    int
+	complete  bool // everything is shown in full
+	least     int  // the smallest room that gives a block
+	fits      bool // false: not even the tags and a note fit
+}
+
+// concede finds the most that fits. What a block can show is a prefix of one fixed
+// sequence: all names, then all short forms, then all medium ones, then all full
+// ones, each over the rank order. The sums over it need not grow steadily, so all
+// of them are looked at and the longest prefix that fits is taken.
+func concede(o offer) outcome {
+	n := len(o.lines)
+	out := outcome{level: make([]int8, n), edge: -1, fits: true, listed: n}
+	full, floor := o.frame, o.frame
+	if n < o.total {
+		out.note = o.notes.omitted(n, o.total)
+		full += o.costOf(out.note)
+	}
+	floor += o.costOf(o.notes.omitted(0, o.total))
+	for i, l := range o.lines {
+		full += l.cost[levelFull]
+		out.level[i] = levelFull
+	}
+	out.least = min(full, floor)
+	if full <= o.room {
+		out.used, out.complete = full, true
+		return out
+	}
+	steps, sum := o.longest()
+	if steps == 0 {
+		out.note, out.used, out.fits, out.listed = o.notes.omitted(0, o.total), floor, floor <= o.room, 0
+		for i := range out.level {
+			out.level[i] = levelOmitted
+		}
+		return out
+	}
+	for pos, i := range o.order {
+		out.level[i] = int8(steps/n - 1)
+		if pos < steps%n {
+			out.level[i]++
+		}
+	}
+	out.listed = min(steps, n)
+	o.cutEdge(&out, steps, sum)
+	out.note = o.noteFor(out)
+	out.used = o.frame + o.costOf(out.note)
+	for i, l := range o.lines {
+		switch {
+		case i == out.edge:
+			out.used += out.edgeCost
+		case out.level[i] != levelOmitted:
+			out.used += l.cost[out.level[i]]
+		}
+	}
+	return out
+}
+
+func (o offer) costOf(note string) int {
+	n, _ := o.cost(note + "\n")
+	return n
+}
+
+// longest returns how many steps of the sequence fit beside the dearest note, and
+// their sum.
+func (o offer) longest() (steps, sum int) {
+	total := o.frame + max(o.costOf(o.notes.omitted(o.total, o.total)), o.costOf(o.notes.shortened(o.total, o.total)))
+	n := len(o.order)
+	for level := range levels {
+		for pos, i := range o.order {
+			l := o.lines[i]
+			total += l.cost[level]
+			if level > 0 {
+				total -= l.cost[level-1]
+			}
+			if total <= o.room {
+				steps, sum = level*n+pos+1, total
+			}
+		}
+	}
+	return steps, sum
+}
+
+// cutEdge gives the room that is left to the next description in line, as many
+// characters of it as fit.
+func (o offer) cutEdge(out *outcome, steps, sum int) {
+	n := len(o.order)
+	level := steps / n
+	if level == levelName || level == levels {
+		return
+	}
+	i := o.order[steps%n]
+	l := o.lines[i]
+	low, high := l.shown[level-1], l.shown[level]
+	if level == levelShort {
+		low = limits.CatalogLeast - 1
+	}
+	if high-low < 2 {
+		return
+	}
+	b, room := borders(l.desc), o.room-sum+l.cost[level-1]
+	at := func(clusters int) int {
+		cost, _ := o.cost(string(o.shape.entry(nil, l, l.until(b[clusters]))))
+		return cost
+	}
+	best := largest(low, high, func(c int) bool { return at(c) <= room })
+	if best = trimmed(l.desc, b, best); best <= low {
+		return
+	}
+	if cost := at(best); cost <= room {
+		out.edge, out.edgeEnd, out.edgeShown, out.edgeCost = i, b[best], best, cost
+	}
+}
+
+// nearby bounds how far a longer text can cost less than a shorter one: merges
+// happen inside a word.
+const nearby = 24
+
+// largest returns the largest number strictly between low and high that fits, or
+// low. Fitting is monotonic but for stretches shorter than nearby.
+func largest(low, high int, fits func(int) bool) int {
+	from, to := low, high
+	for to-from > 1 {
+		mid := (from + to) / 2
+		if fits(mid) {
+			from = mid
+		} else {
+			to = mid
+		}
+	}
+	for c := min(high-1, from+nearby); c > from; c-- {
+		if fits(c) {
+			return c
+		}
+	}
+	return from
+}
+
+// noteFor returns the note of an outcome that does not show everything.
+func (o offer) noteFor(out outcome) string {
+	if out.listed < o.total {
+		return o.notes.omitted(out.listed, o.total)
+	}
+	short := 0
+	for i, l := range o.lines {
+		if out.stateOf(i, l) != Full {
+			short++
+		}
+	}
+	return o.notes.shortened(short, o.total)
+}
+
+// stateOf returns what the outcome shows of line i.
+func (out outcome) stateOf(i int, l *line) State {
+	level := out.level[i]
+	switch {
+	case level == levelOmitted:
+		return Omitted
+	case l.end[level] == len(l.desc):
+		return Full
+	case i == out.edge || level > levelName:
+		return Shortened
+	}
+	return NameOnly
+}
+
+// text returns the description that the outcome shows of line i.
+func (out outcome) text(i int, l *line) string {
+	if i == out.edge {
+		return l.until(out.edgeEnd)
+	}
+	return l.part(int(out.level[i]))
+}

@@ -1,0 +1,237 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+
+	"github.com/deftskills/deft/internal/limits"
+	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
+)
+
+// The levels of detail at which an entry can stand.
+const (
+	levelOmitted = iota - 1
+	levelName
+	levelShort
+	levelMedium
+	levelFull
+	levels
+)
+
+// recipe is what decides an entry's text: the key under which its line is kept.
+type recipe struct {
+	name, description, whenToUse, location string
+	marks, reasons                         string
+	shape                                  shapeID
+	unit                                   Unit
+}
+
+// line is one entry, cleaned and escaped, with its cost at every level. It never
+// changes after it was made.
+type line struct {
+	digest  [sha256.Size]byte
+	name    string      // as the format shows it, markers included
+	desc    string      // cleaned and capped, not escaped
+	reasons string      // after the entry, escaped; "" = none
+	loc     string      // as the format shows it; "" = the format has none
+	end     [levels]int // bytes of desc that each level shows
+	shown   [levels]int // clusters of desc that each level shows
+	cost    [levels]int // of the entry's text at each level, in the unit
+
+	clusters int
+	removed  int  // code points that cleaning took
+	capped   bool // the description was longer than a catalog shows
+	inexact  bool // a count fell back
+}
+
+// shownName returns the name under which a catalog shows a record.
+func shownName(r *registry.Record) string {
+	name, _ := safetext.Field(r.Address)
+	return name
+}
+
+// locationOf returns where the skill's file is, with forward slashes: a path where
+// there is one, else the address of the data.
+func locationOf(r *registry.Record) string {
+	if r.Dir == "" {
+		return r.Location
+	}
+	file := path.Base(r.Location)
+	if !strings.EqualFold(file, "SKILL.md") {
+		file = "SKILL.md"
+	}
+	return strings.TrimSuffix(filepath.ToSlash(r.Dir), "/") + "/" + file
+}
+
+func recipeOf(r *registry.Record, s shape, u Unit) recipe {
+	k := recipe{
+		name: r.Address, description: r.Skill.Description, whenToUse: r.Skill.Meta.WhenToUse,
+		shape: s.id, unit: u,
+	}
+	if s.located {
+		k.location = locationOf(r)
+		return k
+	}
+	if marked(r) {
+		k.marks = " (untrusted)"
+	}
+	if r.Address != r.Skill.Name && strings.Contains(r.Address, "@") {
+		k.marks += " (from " + string(r.Source.Kind) + ")"
+	}
+	return k
+}
+
+// newLine makes the line of a recipe.
+func newLine(k recipe, s shape, m measure) *line {
+	l := &line{reasons: k.reasons}
+	name, cut := safetext.Field(k.name)
+	l.removed = cut
+	l.name = s.name(name) + k.marks
+	l.describe(k)
+	if s.located {
+		where, gone := safetext.Field(k.location)
+		l.removed += gone
+		l.loc = s.location(where)
+	}
+	l.digest = sha256.Sum256([]byte(l.name + "\n" + l.desc + "\n" + l.loc))
+	l.levels()
+	for level := range levels {
+		if level > 0 && l.end[level] == l.end[level-1] {
+			l.cost[level] = l.cost[level-1]
+			continue
+		}
+		n, inexact := m(string(s.entry(nil, l, l.part(level))))
+		l.cost[level], l.inexact = n, l.inexact || inexact
+	}
+	return l
+}
+
+// describe sets the description: the skill's own, then when to use it unless that
+// is said already, each within its bound.
+func (l *line) describe(k recipe) {
+	desc, gone := safetext.Field(k.description)
+	l.removed += gone
+	desc, l.capped = capped(desc, limits.CatalogDescription)
+	if when, gone := safetext.Field(k.whenToUse); when != "" && !strings.Contains(desc, when) {
+		l.removed += gone
+		var cut bool
+		desc, cut = capped(joined(desc, when), limits.CatalogShown)
+		l.capped = l.capped || cut
+	}
+	l.desc = desc
+}
+
+func joined(desc, when string) string {
+	if desc == "" {
+		return when
+	}
+	if end := []rune(desc); unicode.IsPunct(end[len(end)-1]) {
+		return desc + " " + when
+	}
+	return desc + ". " + when
+}
+
+// capped returns s within limit code points, cut on a cluster's border.
+func capped(s string, limit int) (string, bool) {
+	if len(s) <= limit || runes(s) <= limit {
+		return s, false
+	}
+	end, n := 0, 1 // the ellipsis counts
+	for it := graphemes.FromString(s); it.Next(); {
+		n += runes(it.Value())
+		if n > limit {
+			break
+		}
+		end += len(it.Value())
+	}
+	return strings.TrimRight(s[:end], " ") + safetext.Ellipsis, true
+}
+
+// levels sets what each level shows of the description.
+func (l *line) levels() {
+	b := borders(l.desc)
+	l.clusters = len(b) - 1
+	l.end[levelFull], l.shown[levelFull] = len(l.desc), l.clusters
+	for level, bound := range map[int]int{levelShort: limits.CatalogShort, levelMedium: limits.CatalogMedium} {
+		n := wordCut(l.desc, b, bound)
+		l.end[level], l.shown[level] = b[n], n
+	}
+}
+
+// borders returns the byte offset of every cluster's start, and the length of s.
+func borders(s string) []int {
+	b := make([]int, 1, len(s)+1)
+	for it := graphemes.FromString(s); it.Next(); {
+		b = append(b, b[len(b)-1]+len(it.Value()))
+	}
+	return b
+}
+
+// wordCut returns how many clusters to show when at most bound may be: all, or up
+// to the end of a word near the bound. Scripts without blanks are cut anywhere.
+func wordCut(s string, b []int, bound int) int {
+	if bound >= len(b)-1 {
+		return len(b) - 1
+	}
+	if blank(s, b, bound) || wordless(s[b[bound-1]:]) {
+		return trimmed(s, b, bound)
+	}
+	for n := bound - 1; n > bound-limits.CatalogBack && n > 0; n-- {
+		if blank(s, b, n) {
+			return trimmed(s, b, n)
+		}
+	}
+	return bound
+}
+
+func blank(s string, b []int, n int) bool { return s[b[n]] == ' ' }
+
+// trimmed moves a cut before the blanks that it would leave at the end.
+func trimmed(s string, b []int, n int) int {
+	for n > 0 && blank(s, b, n-1) {
+		n--
+	}
+	return n
+}
+
+// wordless reports whether s starts with a letter of a script that writes no blanks.
+func wordless(s string) bool {
+	for _, r := range s {
+		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	}
+	return false
+}
+
+// part returns the description as a level shows it, not escaped.
+func (l *line) part(level int) string {
+	if level == levelName {
+		return ""
+	}
+	return l.until(l.end[level])
+}
+
+func (l *line) until(end int) string {
+	if end >= len(l.desc) {
+		return l.desc
+	}
+	if end == 0 {
+		return ""
+	}
+	return l.desc[:end] + safetext.Ellipsis
+}
+
+// removedDiagnostic tells that cleaning changed what a skill says of itself.
+func removedDiagnostic(r *registry.Record, removed int) skill.Diagnostic {
+	return skill.Diagnostic{
+		Code: "catalog_text_cleaned", Level: skill.LevelInfo, File: locationOf(r), Offset: -1,
+		Message: plural(removed, "invisible or invalid code point") + " removed from what the catalog shows",
+		Fix:     "remove control and invisible characters from name and description",
+	}
+}
