@@ -1,0 +1,104 @@
+package route
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
+)
+
+// gate is what the conditions of all skills say in one environment. It is immutable.
+type gate struct {
+	closed []bool // by skill; nil when every skill may pass
+	hidden []HiddenEntry
+	count  int
+}
+
+// gateKey identifies an environment.
+type gateKey struct {
+	sets [6][32]byte
+	os   string
+}
+
+// cachedGates is how many environments are remembered: a server switches between a
+// few kinds of turns.
+const cachedGates = 4
+
+// gateCache remembers the last environments, newest first.
+type gateCache struct {
+	mu   sync.Mutex
+	keys []gateKey
+	vals []*gate
+}
+
+func (c *gateCache) get(k gateKey) *gate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.keys, k)
+	if i < 0 {
+		return nil
+	}
+	v := c.vals[i]
+	c.keys = slices.Insert(slices.Delete(c.keys, i, i+1), 0, k)
+	c.vals = slices.Insert(slices.Delete(c.vals, i, i+1), 0, v)
+	return v
+}
+
+func (c *gateCache) put(k gateKey, v *gate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.keys, k) {
+		return
+	}
+	c.keys, c.vals = slices.Insert(c.keys, 0, k), slices.Insert(c.vals, 0, v)
+	if len(c.keys) > cachedGates {
+		c.keys, c.vals = c.keys[:cachedGates], c.vals[:cachedGates]
+	}
+}
+
+// gate judges every skill that has conditions.
+func (r *Router) gate(env skill.Environment) *gate {
+	if len(r.guarded) == 0 {
+		return &gate{}
+	}
+	key := digestOf(env)
+	if g := r.gates.get(key); g != nil {
+		return g
+	}
+	g := &gate{}
+	for _, at := range r.guarded {
+		s := &r.skills[at]
+		reasons := unmet(s.rec, env)
+		if len(reasons) == 0 {
+			continue
+		}
+		if g.closed == nil {
+			g.closed = make([]bool, len(r.skills))
+		}
+		g.closed[at] = true
+		g.count++
+		for _, why := range reasons {
+			g.hidden = append(g.hidden, s.hidden(why[0], why[1]))
+		}
+	}
+	slices.SortStableFunc(g.hidden, compareHidden)
+	r.gates.put(key, g)
+	return g
+}
+
+func (s *compiled) hidden(code, detail string) HiddenEntry {
+	return HiddenEntry{Address: s.entry.Address, ID: s.entry.ID, Name: s.entry.Name, Code: code, Detail: detail}
+}
+
+// unmet lists the conditions of rec that do not hold, as code and detail.
+func unmet(rec *registry.Record, env skill.Environment) (out [][2]string) {
+	if len(out) == 0 && rec.State == registry.Unmet {
+		code, detail := "unmet", ""
+		if len(rec.Reasons) > 0 {
+			code, detail = rec.Reasons[0].Code, rec.Reasons[0].Message
+		}
+		out = append(out, [2]string{code, detail})
+	}
+	return out
+}
