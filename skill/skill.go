@@ -46,8 +46,10 @@ type Skill struct {
 	Size        int64  // bytes of SKILL.md
 	Diagnostics []Diagnostic
 
-	header string  // the header's source text; Raw reads it again
-	from   Dialect // the dialect that Parse was asked for
+	header     string            // the header's text with LF line ends; Raw reads it again
+	headerLine int               // the file's line of its first byte
+	from       Dialect           // the dialect that Parse was asked for
+	sides      map[string]Origin // fields that a sidecar wrote; nil without sidecars
 }
 
 // ID returns the skill id: metadata id, else Name.
@@ -142,6 +144,4 @@ type Meta struct {
 	Group                                 string            // category of a foreign block, information only
 	HasShell, HasHooks                    bool              // the header has these keys; Raw holds them
 	Internal                              bool              // metadata.internal
-
-	origins map[string]Origin
 }
