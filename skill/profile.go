@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -152,6 +151,7 @@ type verdict struct {
 	fields []hostField
 	body   string
 	found  []Diagnostic
+	props  Properties // of a profile with a reader of its own
 }
 
 func (v *verdict) field(key string) *hostField {
@@ -225,25 +225,14 @@ func (v *verdict) bytes() bool {
 		v.add("limit_file", LevelError, 1, 0, fmt.Sprintf("limit_file: file of %d bytes or more, limit %d", n, most), "shorten; move detail to references/")
 		return false
 	}
-	if !utf8.Valid(src) {
-		i := invalidUTF8(src)
-		return at("not_utf8", i, "not UTF-8: bad byte 0x%02X at offset %d", src[i], i)
+	switch code, i, reason := badByte(src); code {
+	case "":
+		return true
+	case "nul_byte":
+		return at(code, i, "%s%s", v.spec.yaml, reason)
+	default:
+		return at(code, i, "%s", reason)
 	}
-	if i := bytes.IndexByte(src, 0); i >= 0 {
-		return at("nul_byte", i, "%sNUL byte at offset %d", v.spec.yaml, i)
-	}
-	return true
-}
-
-func invalidUTF8(b []byte) int {
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(b)
 }
 
 // header splits and reads the header; false when that is all there is to say.
@@ -287,6 +276,9 @@ func (v *verdict) report(p Profile) Report {
 }
 
 func (v *verdict) properties() Properties {
+	if v.spec.judge != nil {
+		return v.props
+	}
 	optional := func(key string) *string {
 		f := v.field(key)
 		if f == nil {
