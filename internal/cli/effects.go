@@ -20,6 +20,8 @@ var errNotRegular = errors.New("not a regular file")
 type writer interface {
 	// Write puts data at path, whole or not at all, and makes missing directories.
 	Write(path string, data []byte, perm fs.FileMode) error
+	// Rename gives a file another name in its folder.
+	Rename(path, to string) error
 }
 
 // files returns the writer that the verb's declaration and flags allow.
@@ -39,10 +41,17 @@ func (w noWriter) Write(path string, _ []byte, _ fs.FileMode) error {
 	return fmt.Errorf("verb %s declares no writes; %s is not written", w.verb, path)
 }
 
+func (w noWriter) Rename(path, _ string) error { return w.Write(path, nil, 0) }
+
 type dryWriter struct{ r *run }
 
 func (w dryWriter) Write(path string, data []byte, _ fs.FileMode) error {
 	w.r.err.Printf("%s %s, %d bytes\n", w.r.err.Paint(safetext.Yellow, w.r.words.Say("would_write")), path, len(data))
+	return nil
+}
+
+func (w dryWriter) Rename(path, to string) error {
+	w.r.err.Printf("%s %s -> %s\n", w.r.err.Paint(safetext.Yellow, w.r.words.Say("would_rename")), path, to)
 	return nil
 }
 
@@ -67,3 +76,5 @@ func readAllUpTo(r io.Reader, buf []byte, max int64) ([]byte, error) {
 	}
 	return b.Bytes(), err
 }
+
+func (diskWriter) Rename(path, to string) error { return os.Rename(path, to) }

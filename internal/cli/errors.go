@@ -64,4 +64,6 @@ func failureOf(err error, networked bool) *failure {
 }
 
 // knownErrors turns errors of the rooms into failures; each returns nil for others.
-func knownErrors() []func(error) *failure { return nil }
+func knownErrors() []func(error) *failure {
+	return nil
+}

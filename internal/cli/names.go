@@ -58,3 +58,26 @@ func distance(a, b string) int {
 
 // completeNames offers the names of skills to a shell.
 func (a *app) completeNames(ctx context.Context, part string) []string { return nil }
+
+// sortedKeys lists the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	list := make([]string, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// snake turns a Go name into snake_case; runs of capitals are one word.
+func snake(name string) string {
+	upper := func(i int) bool { return i >= 0 && i < len(name) && name[i] >= 'A' && name[i] <= 'Z' }
+	var out strings.Builder
+	for i := range len(name) {
+		if upper(i) && i > 0 && (!upper(i-1) || i+1 < len(name) && !upper(i+1)) {
+			out.WriteByte('_')
+		}
+		out.WriteByte(name[i])
+	}
+	return strings.ToLower(out.String())
+}

@@ -95,18 +95,3 @@ func allLimits() []limit {
 	}
 	return list
 }
-
-func snake(name string) string {
-	var out []byte
-	for i := range len(name) {
-		c := name[i]
-		if c >= 'A' && c <= 'Z' {
-			if i > 0 {
-				out = append(out, '_')
-			}
-			c += 'a' - 'A'
-		}
-		out = append(out, c)
-	}
-	return string(out)
-}

@@ -12,7 +12,7 @@ const (
 // verbs lists every verb in the order of the short help.
 func verbs() []verb {
 	return []verb{
-		newVerb(), initVerb(),
+		lintVerb(), newVerb(), initVerb(),
 		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/internal/tokens"
+	"github.com/deftskills/deft/skill"
+)
+
+// lintOptions are the flags of deft lint.
+type lintOptions struct {
+	hosts       []string
+	strict, fix bool
+}
+
+func lintVerb() verb {
+	var o lintOptions
+	return verb{
+		name: "lint", args: "PATH…", min: 1, max: -1, group: groupWrite, effects: effects{reads: true, writes: true},
+		short: "strict check of skills, for deft or another host, and advice",
+		long: "PATH is a skill's folder, its SKILL.md, or a folder of skills. Hosts: " + strings.Join(hosts(), ", ") + ".\n" +
+			"Exit code 1 means an error, with --strict also a warning.",
+		flags: func(f *pflag.FlagSet) {
+			f.StringArrayVar(&o.hosts, "for", nil, "the rules of `HOST`; may be repeated; default deft")
+			f.BoolVar(&o.strict, "strict", false, "a warning fails too")
+			f.BoolVar(&o.fix, "fix", false, "apply the repairs that need no judgement")
+		},
+		run: func(ctx context.Context, r *run, args []string) error { return r.lint(ctx, o, args) },
+	}
+}
+
+func hosts() []string {
+	var names []string
+	for _, p := range skill.Profiles() {
+		names = append(names, string(p))
+	}
+	return names
+}
+
+// profilesOf reads --for.
+func profilesOf(names []string) ([]skill.Profile, error) {
+	var list []skill.Profile
+	for _, name := range names {
+		p := skill.Profile(strings.ToLower(name))
+		if !slices.Contains(skill.Profiles(), p) {
+			return nil, usage("host %q is not known", name).hinted("hint.one_of", strings.Join(hosts(), ", "))
+		}
+		list = append(list, p)
+	}
+	if len(list) == 0 {
+		list = []skill.Profile{skill.ProfileDeft}
+	}
+	return list, nil
+}
+
+// lintFile is the verdict of all asked profiles on one file.
+type lintFile struct {
+	Path        string             `json:"path"`
+	OK          bool               `json:"ok"`
+	Diagnostics []skill.Diagnostic `json:"diagnostics"`
+	Fixed       []string           `json:"fixed"` // codes of repairs that were applied
+}
+
+func (r *run) lint(ctx context.Context, o lintOptions, args []string) error {
+	profiles, err := profilesOf(o.hosts)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, p := range profiles {
+		names = append(names, string(p))
+	}
+	files := []lintFile{}
+	failed := 0
+	for _, arg := range args {
+		for _, path := range r.skillsAt(arg) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			f, err := r.lintOne(path, profiles, o)
+			if err != nil {
+				return err
+			}
+			if !f.OK {
+				failed++
+			}
+			files = append(files, f)
+		}
+	}
+	if r.globals.json {
+		r.printJSON(map[string]any{"profile": strings.Join(names, ","), "files": files, "ok": failed == 0, "failed": failed})
+	} else {
+		for _, f := range files {
+			r.showLint(f)
+		}
+		r.out.Printf("%d of %d pass for %s\n", len(files)-failed, len(files), strings.Join(names, ", "))
+	}
+	if failed > 0 {
+		return errNegative
+	}
+	return nil
+}
+
+func (r *run) showLint(f lintFile) {
+	for _, code := range f.Fixed {
+		r.out.Printf("%s: %s %s\n", f.Path, r.out.Paint(safetext.Green, "fixed"), code)
+	}
+	for _, d := range f.Diagnostics {
+		r.writeDiagnostic(r.out, d)
+	}
+	if f.OK {
+		r.out.Printf("%s: %s\n", f.Path, r.out.Paint(safetext.Green, "ok"))
+	}
+}
+
+// skillsAt returns the skills that a path means: itself, or those in the folders
+// below it when it is no skill but holds some.
+func (r *run) skillsAt(arg string) []string {
+	if isSkill(r.abs(arg)) {
+		return []string{arg}
+	}
+	var found []string
+	base := r.abs(arg)
+	_ = filepath.WalkDir(base, func(path string, e fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(base, path)
+		switch {
+		case err != nil || relErr != nil || !e.IsDir():
+			return nil
+		case path != base && slices.Contains(ignoredFolders, e.Name()), strings.Count(rel, string(filepath.Separator)) >= 6:
+			return fs.SkipDir
+		case isSkill(path):
+			found = append(found, filepath.Join(arg, rel))
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if len(found) == 0 {
+		return []string{arg}
+	}
+	return found
+}
+
+// ignoredFolders are never searched for skills.
+var ignoredFolders = []string{".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".cache"}
+
+func isSkill(path string) bool {
+	st, err := os.Stat(path)
+	if err != nil || !st.IsDir() {
+		return err == nil
+	}
+	entries, err := os.ReadDir(path)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(e.Name(), "SKILL.md") })
+}
+
+func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions) (lintFile, error) {
+	diags, in := r.judge(shown, profiles)
+	f := lintFile{Path: shown, Fixed: []string{}}
+	if o.fix && in != nil {
+		out, applied := skill.Fix(in.Source, diags)
+		path := filepath.Join(r.folder(shown), in.FileName)
+		if len(applied) > 0 {
+			if err := r.files().Write(path, out, 0o644); err != nil {
+				return f, fmt.Errorf("%s: %w", path, err)
+			}
+			for _, d := range applied {
+				f.Fixed = append(f.Fixed, d.Code)
+			}
+		}
+		if in.FileName != "SKILL.md" {
+			if err := r.files().Rename(path, filepath.Join(r.folder(shown), "SKILL.md")); err != nil {
+				return f, err
+			}
+			f.Fixed = append(f.Fixed, "file_name")
+		}
+		if len(f.Fixed) > 0 && !r.writing.dryRun {
+			diags, _ = r.judge(shown, profiles)
+		}
+	}
+	f.Diagnostics = append([]skill.Diagnostic{}, diags...)
+	f.OK = !slices.ContainsFunc(diags, func(d skill.Diagnostic) bool {
+		return d.Level == skill.LevelError || o.strict && d.Level == skill.LevelWarning
+	})
+	return f, nil
+}
+
+// folder is the directory of a skill that was named by it or by its file.
+func (r *run) folder(shown string) string {
+	path := r.abs(shown)
+	if st, err := os.Stat(path); err == nil && !st.IsDir() {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
+// judge gives the verdicts of the profiles and the advice on one skill; the input
+// is nil when there was nothing to judge. Equal findings are one.
+func (r *run) judge(shown string, profiles []skill.Profile) ([]skill.Diagnostic, *skill.Input) {
+	var diags []skill.Diagnostic
+	add := func(list []skill.Diagnostic) {
+		for _, d := range list {
+			if !slices.Contains(diags, d) {
+				diags = append(diags, d)
+			}
+		}
+	}
+	path := r.abs(shown)
+	fsys := os.DirFS(filepath.Dir(path))
+	var in skill.Input
+	for _, p := range profiles {
+		var fault *skill.Diagnostic
+		if in, fault = skill.ReadInput(fsys, filepath.Base(path), shown, p); fault != nil {
+			return append(diags, *fault), nil
+		}
+		if in.DirName == "" || in.DirName == "." {
+			in.DirName = filepath.Base(r.folder(shown))
+		}
+		add(skill.Validate(in, p).Diagnostics)
+	}
+	s := skill.Parse(in.Source, skill.ParseOptions{Path: in.Path, DirName: in.DirName, Sidecars: in.Sidecars})
+	o := skill.LintOptions{Path: in.Path, FileName: in.FileName, Tokens: tokens.O200k().Count}
+	if root, err := os.OpenRoot(r.folder(shown)); err == nil {
+		defer root.Close()
+		o.FS = root.FS()
+	}
+	if s.Valid {
+		body := strings.ReplaceAll(string(in.Source[s.Body.Start:s.Body.End]), "\r\n", "\n")
+		add(skill.Lint(s, []byte(body), o))
+	}
+	return diags, &in
+}
