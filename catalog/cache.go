@@ -15,30 +15,25 @@ type pantry struct {
 	young, old map[recipe]*line
 }
 
-// take fills lines from the pantry and returns the indices that it does not have.
-func (p *pantry) take(keys []recipe, lines []*line) (missing []int) {
+// take returns the lines that the pantry has, nil for each that it has not.
+func (p *pantry) take(keys []recipe) []*line {
+	lines := make([]*line, len(keys))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range keys {
-		l := p.young[keys[i]]
-		if l == nil {
-			if l = p.old[keys[i]]; l != nil {
-				p.keep(keys[i], l)
-			}
-		}
-		if lines[i] = l; l == nil {
-			missing = append(missing, i)
+		if lines[i] = p.young[keys[i]]; lines[i] == nil {
+			lines[i] = p.old[keys[i]]
 		}
 	}
-	return missing
+	return lines
 }
 
-// put keeps the lines at the given indices.
-func (p *pantry) put(keys []recipe, lines []*line, at []int) {
+// put keeps lines as used just now.
+func (p *pantry) put(keys []recipe, lines []*line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, i := range at {
-		p.keep(keys[i], lines[i])
+	for i, k := range keys {
+		p.keep(k, lines[i])
 	}
 }
 
@@ -47,6 +42,44 @@ func (p *pantry) keep(k recipe, l *line) {
 		p.young, p.old = make(map[recipe]*line), p.young
 	}
 	p.young[k] = l
+}
+
+// shelf is the last render's lines in their order. Most renders follow one with
+// nearly the same skills, so looking there first saves most of the hashing.
+type shelf struct {
+	records []*registry.Record
+	lines   []*line
+	shape   shapeID
+	unit    Unit
+}
+
+// reuse sets the lines of p that the shelf has and returns the indices of the
+// others. Both are in display order: a record stands where the last one was found,
+// or a little further where some are gone.
+func (s *shelf) reuse(p *plan, o options) (rest []int) {
+	if s == nil || s.shape != o.shape.id || s.unit != o.unit {
+		s = &shelf{}
+	}
+	const gone = 4
+	at := 0
+next:
+	for i, rec := range p.visible {
+		for j := at; j < min(at+gone, len(s.records)); j++ {
+			if alike(rec, s.records[j]) {
+				p.lines[i], at = s.lines[j], j+1
+				continue next
+			}
+		}
+		rest = append(rest, i)
+	}
+	return rest
+}
+
+// alike reports whether two records make the same line, without looking at texts
+// that are the same in memory anyway.
+func alike(a, b *registry.Record) bool {
+	return a == b || a.Skill == b.Skill && a.Address == b.Address && a.Dir == b.Dir && a.Location == b.Location &&
+		a.Source.Kind == b.Source.Kind && a.Source.Trust == b.Source.Trust
 }
 
 // question identifies a render without looking at the skills: equal questions have

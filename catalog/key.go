@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"maps"
 	"slices"
@@ -67,10 +68,10 @@ func keyOf(p *plan, in Input, o options, counter string) string {
 	for _, l := range p.lines {
 		h.Write(l.digest[:])
 	}
-	var n [4]byte
+	order := make([]byte, 0, 4*len(p.order))
 	for _, i := range p.order {
-		n = [4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
-		h.Write(n[:])
+		order = binary.BigEndian.AppendUint32(order, uint32(i))
 	}
+	h.Write(order)
 	return hex.EncodeToString(h.Sum(nil))
 }

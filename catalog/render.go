@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/registry"
@@ -22,6 +23,7 @@ type Renderer struct {
 	counter Counter
 	lines   pantry
 	results results
+	last    atomic.Pointer[shelf]
 }
 
 // New returns a Renderer.
@@ -146,7 +148,11 @@ func (r *Renderer) render(ctx context.Context, in Input, o options) (Catalog, er
 	if c.Report.visible() > 0 {
 		c.Guidance = r.block(guidance(o.mode, in.Tools))
 	}
-	c.Stable = r.block(p.stableText(o, words))
+	if c.Stable.Text = p.stableText(o, words); o.unit == Tokens && c.Report.visible() > 0 {
+		c.Stable.Tokens = c.Report.Used // a block costs what its lines cost
+	} else {
+		c.Stable = r.block(c.Stable.Text)
+	}
 	c.Report.Guidance = c.Guidance.Tokens
 	c.Key = keyOf(p, in, o, c.Report.Counter)
 	return c, nil
@@ -157,21 +163,24 @@ func (r *Renderer) block(text string) Block { return Block{text, r.counter.Count
 // fill makes the lines of the visible records, counting only those that no former
 // render made.
 func (r *Renderer) fill(ctx context.Context, p *plan, o options) error {
-	keys := make([]recipe, len(p.visible))
 	p.lines = make([]*line, len(p.visible))
-	for i, rec := range p.visible {
-		keys[i] = recipeOf(rec, o.shape, o.unit)
+	rest := r.last.Load().reuse(p, o)
+	keys := make([]recipe, len(rest))
+	for n, i := range rest {
+		keys[n] = recipeOf(p.visible[i], o.shape, o.unit)
 	}
-	missing := r.lines.take(keys, p.lines)
-	for n, i := range missing {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	found := r.lines.take(keys)
+	for n, i := range rest {
+		if found[n] == nil {
+			if n%256 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			found[n] = newLine(keys[n], o.shape, o.measure)
 		}
-		p.lines[i] = newLine(keys[i], o.shape, o.measure)
+		p.lines[i] = found[n]
 	}
-	if len(missing) > 0 {
-		r.lines.put(keys, p.lines, missing)
-	}
+	r.lines.put(keys, found)
+	r.last.Store(&shelf{p.visible, p.lines, o.shape.id, o.unit})
 	return ctx.Err()
 }
 
@@ -195,15 +204,23 @@ func (p *plan) rank(by Rank, addressed bool) {
 			}
 		}
 	}
-	var byPriority [256][]int
+	var at [257]int // where each priority starts, then where its next goes
+	for i, rec := range p.visible {
+		if p.tiers[i] == 0 {
+			at[int(rec.Skill.Meta.Priority)+1]++
+		}
+	}
+	at[0] = len(p.order)
+	for priority := 1; priority < len(at); priority++ {
+		at[priority] += at[priority-1]
+	}
+	p.order = p.order[:len(p.visible)]
 	for i, rec := range p.visible {
 		if p.tiers[i] == 0 {
 			p.tiers[i] = 4
-			byPriority[rec.Skill.Meta.Priority] = append(byPriority[rec.Skill.Meta.Priority], i)
+			p.order[at[rec.Skill.Meta.Priority]] = i
+			at[rec.Skill.Meta.Priority]++
 		}
-	}
-	for _, same := range byPriority {
-		p.order = append(p.order, same...)
 	}
 }
 
