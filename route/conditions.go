@@ -2,6 +2,7 @@ package route
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/deftskills/deft/registry"
@@ -91,14 +92,17 @@ func (s *compiled) hidden(code, detail string) HiddenEntry {
 	return HiddenEntry{Address: s.entry.Address, ID: s.entry.ID, Name: s.entry.Name, Code: code, Detail: detail}
 }
 
-// unmet lists the conditions of rec that do not hold, as code and detail.
+// unmet lists the conditions of rec that do not hold, as code and detail. A record
+// that arbitration found unmet stays hidden, whatever this environment says.
 func unmet(rec *registry.Record, env skill.Environment) (out [][2]string) {
+	for _, u := range skill.FindUnmet(rec.Skill.Meta.Conditions, env) {
+		out = append(out, [2]string{u.Code, strings.Join(u.Names, ", ")})
+	}
 	if len(out) == 0 && rec.State == registry.Unmet {
-		code, detail := "unmet", ""
+		out = append(out, [2]string{"unmet", ""})
 		if len(rec.Reasons) > 0 {
-			code, detail = rec.Reasons[0].Code, rec.Reasons[0].Message
+			out[0][1] = rec.Reasons[0].Message
 		}
-		out = append(out, [2]string{code, detail})
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
@@ -56,6 +57,26 @@ func readCorpus(paths []string) (*registry.Snapshot, error) {
 	}
 	slices.SortFunc(c.snap.Winners, func(a, b *registry.Record) int { return strings.Compare(a.Address, b.Address) })
 	return c.snap, nil
+}
+
+// add parses one file. Conditions are left out: what is measured is whether a skill is
+// found, not what this machine has.
+func (c *corpus) add(name string) {
+	s := skill.Parse(c.files[name], skill.ParseOptions{Path: name, DirName: path.Base(path.Dir(name))})
+	state := registry.Available
+	if !s.Valid {
+		state = registry.Invalid
+	}
+	s.Meta.Conditions = nil
+	rec := &registry.Record{
+		Entry:   &source.Entry{Skill: s, Source: c.info, From: c, Location: name, Dir: path.Dir(name)},
+		State:   state,
+		Address: path.Dir(name),
+	}
+	c.snap.All = append(c.snap.All, rec)
+	if s.Valid {
+		c.snap.Winners = append(c.snap.Winners, rec)
+	}
 }
 
 func (c *corpus) read(p string) error {
