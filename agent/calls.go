@@ -1,0 +1,260 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/toolset"
+)
+
+// grace is how long a cancelled tool may take to return before it is left behind.
+const grace = 2 * time.Second
+
+// Normalizer is a Tool that takes other spellings of its arguments. What it returns
+// is what the gate checks and what runs.
+type Normalizer interface {
+	Normalize(args json.RawMessage) json.RawMessage
+}
+
+// calls takes the calls of one step through gate and handler. The results keep the
+// order of the calls. looping reports that the model goes round in circles.
+func (t *turn) calls(list []model.Call) (results []model.Result, looping bool) {
+	all := make([]*pending, len(list))
+	for i, c := range list {
+		p := &pending{call: c, index: i, tool: t.r.tools[c.Name]}
+		if p.tool != nil {
+			p.spec = p.tool.Spec()
+			if n, ok := p.tool.(Normalizer); ok {
+				p.call.Input = n.Normalize(c.Input)
+			}
+		}
+		t.emit(Event{Type: ToolRequested, Call: p.event()})
+		if t.account.left() <= 0 {
+			p.settle("budget", "Not run: the tool calls of this turn are used up.", "")
+		} else {
+			t.account.calls++
+		}
+		all[i] = p
+	}
+	alone, groups := order(all)
+	for _, g := range alone {
+		t.group(g)
+	}
+	t.holdBack(alone, groups)
+	for _, g := range groups {
+		t.group(g)
+	}
+	for _, p := range all {
+		results = append(results, model.Result{CallID: p.call.ID, Text: p.result.Text, IsError: p.result.IsError})
+		switch n := t.repeats.add(p.call.Name, p.call.Input, p.result.Text); {
+		case n >= repeatStop:
+			looping = true
+		case n == repeatNote:
+			results[len(results)-1].Text += fmt.Sprintf("\n\n[Note: this is call %d of %s with the same arguments and the same result. Do something else.]", n, p.call.Name)
+		}
+	}
+	return results, looping
+}
+
+// group decides about each call of a group in order, then runs the allowed ones.
+func (t *turn) group(g []*pending) {
+	before := t.s.Active()
+	var run []*pending
+	for _, p := range g {
+		if !p.settled && t.ctx.Err() != nil {
+			p.settle("cancelled", "Not run: the turn was cancelled.", "")
+		}
+		if !p.settled {
+			t.admit(p)
+		}
+		if !p.settled {
+			run = append(run, p)
+		}
+	}
+	elapsed := t.handle(run)
+	for _, p := range g {
+		if !p.settled {
+			p.result.Text = t.fit(p.spec.Name, p.result.Text)
+		}
+		e := p.event()
+		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.result.Text, p.result.IsError, elapsed[p.index]
+		t.emit(Event{Type: ToolFinished, Call: e})
+	}
+	t.tellChanges(before, t.s.Active())
+}
+
+// tellChanges tells which skills a group of calls started and ended.
+func (t *turn) tellChanges(before, after []session.Activation) {
+	key := func(a session.Activation) string { return fmt.Sprint(a.Address, "|", a.Scope, "|", a.At, "|", a.Turn) }
+	had, has := map[string]bool{}, map[string]bool{}
+	for _, a := range before {
+		had[key(a)] = true
+	}
+	for _, a := range after {
+		has[key(a)] = true
+		if !had[key(a)] {
+			e := skillEvent(a, string(a.Actor))
+			t.emit(Event{Type: SkillActivated, Skill: &e})
+		}
+	}
+	for _, a := range before {
+		if !has[key(a)] {
+			e := skillEvent(a, string(a.Actor))
+			t.emit(Event{Type: SkillCleared, Skill: &e})
+		}
+	}
+}
+
+func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
+	var visible []string
+	for _, s := range t.r.specs {
+		if t.visible(s.Name) {
+			visible = append(visible, s.Name)
+		}
+	}
+	if visible == nil {
+		visible = []string{} // none at all, not all of them
+	}
+	return gate.Call{
+		ID: id, Session: t.s.ID(), Turn: strconv.Itoa(t.turn.Number()), Trace: t.trace, Tool: name, Args: args,
+		Visible: visible, Origin: t.in.Origin, Principal: t.in.Principal, Stages: t.plan.Route.Stages.Names(),
+		Ceiling: t.in.Ceiling, Skills: t.s.ActiveSkills(), Placement: t.r.d.Placement, Dir: t.r.d.Dir,
+	}
+}
+
+// admit puts the call to the gate, and to a person if the gate asks.
+func (t *turn) admit(p *pending) {
+	call := t.gateCall(p.call.ID, p.call.Name, p.call.Input)
+	d, err := t.r.d.Gate.Check(t.ctx, call)
+	if err != nil {
+		t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+	}
+	p.args = d.Args
+	t.emit(Event{Type: GateDecided, Call: p.decided(d)})
+	if d.Verdict == gate.Ask {
+		call.Args = d.Args
+		d = t.confirm(p, call, d)
+	}
+	if d.Verdict != gate.Allow {
+		p.settle(d.Code, d.Reason, hints[d.Code])
+	}
+}
+
+// confirm asks a person and takes the answer to the gate, whose word it is.
+func (t *turn) confirm(p *pending, call gate.Call, d gate.Decision) gate.Decision {
+	refuse := func(code, reason string) gate.Decision {
+		t.r.d.Gate.Drop(t.s.ID())
+		return gate.Decision{Verdict: gate.Deny, Code: code, Reason: reason, Tier: d.Tier}
+	}
+	if t.r.d.Confirmer == nil {
+		return refuse(gate.CodeNoAnswerer, "it needs a person, and none can be asked here")
+	}
+	t.emit(Event{Type: ConfirmNeeded, Call: p.decided(d)})
+	if t.ctx.Err() != nil {
+		return refuse("cancelled", "the turn was cancelled")
+	}
+	answer, err := t.r.d.Confirmer.Confirm(t.ctx, Question{Call: call, Decision: d, Tool: p.spec, Active: t.s.Active()})
+	var got gate.Decision
+	switch {
+	case t.ctx.Err() != nil:
+		got = refuse("cancelled", "the turn was cancelled")
+	case err != nil:
+		got = refuse(gate.CodeNoAnswerer, "no answer could be had: "+err.Error())
+	default:
+		answer.ConfirmID, answer.Nonce, answer.Session = d.ConfirmID, d.Nonce, t.s.ID()
+		if got, err = t.r.d.Gate.Answer(t.ctx, answer); err != nil {
+			t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+		}
+		if got.Verdict == gate.Allow && got.CallHash != d.CallHash {
+			got = refuse(gate.CodeBadAnswer, "the answer is to another call")
+		}
+	}
+	t.emit(Event{Type: ConfirmAnswered, Call: p.decided(got)})
+	return got
+}
+
+// outcome is what a handler came to.
+type outcome struct {
+	at      int
+	result  toolset.Result
+	elapsed time.Duration
+}
+
+// handle runs the handlers of calls, side by side if there are several, and waits for
+// them. One that does not return after a cancel is left behind: its result is
+// dropped, and it holds nothing that the turn needs.
+func (t *turn) handle(calls []*pending) map[int]time.Duration {
+	elapsed := map[int]time.Duration{}
+	if len(calls) == 0 {
+		return elapsed
+	}
+	done := make(chan outcome, len(calls))
+	for i, p := range calls {
+		t.emit(Event{Type: ToolStarted, Call: p.event()})
+		c := toolset.Call{
+			ID: p.call.ID, Input: p.args, Turn: t.turn, Snapshot: t.turn.Snapshot(),
+			Step: toolset.Step{Model: t.account.steps, Index: p.index},
+		}
+		go func() {
+			from := t.r.d.Now()
+			res := t.r.invoke(t.ctx, p.tool, c)
+			done <- outcome{i, res, t.r.d.Now().Sub(from)}
+		}()
+	}
+	cancelled := t.ctx.Done()
+	var late <-chan time.Time
+	waiting := len(calls)
+	for waiting > 0 {
+		select {
+		case o := <-done:
+			waiting--
+			calls[o.at].result, elapsed[calls[o.at].index] = o.result, o.elapsed
+			calls[o.at].settled = o.result.Code == codeCancelled
+		case <-cancelled:
+			cancelled = nil
+			timer := time.NewTimer(grace)
+			defer timer.Stop()
+			late = timer.C
+		case <-late:
+			waiting = 0
+		}
+	}
+	for _, p := range calls {
+		if _, came := elapsed[p.index]; !came {
+			p.settle(codeCancelled, "The turn was cancelled while this ran; what it did is not known.", "")
+		}
+	}
+	return elapsed
+}
+
+const codeCancelled = "cancelled"
+
+// invoke calls one handler. It never panics and always has a result.
+func (r *Runner) invoke(ctx context.Context, tool toolset.Tool, c toolset.Call) (res toolset.Result) {
+	fail := func(code, message string) toolset.Result {
+		return toolset.Result{Text: errorText(code, message, ""), Code: code, IsError: true}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.d.Log.Error("panic in a tool", "category", "agent/loop", "panic", p, "stack", string(debug.Stack()))
+			res = fail("panic", "The tool broke down; what it did is not known.")
+		}
+	}()
+	res, err := tool.Call(ctx, c)
+	switch {
+	case err == nil:
+		return res
+	case ctx.Err() != nil || errors.Is(err, context.Canceled):
+		return fail(codeCancelled, "The turn was cancelled while this ran.")
+	}
+	r.d.Log.Error("tool", "category", "agent/loop", "err", err)
+	return fail("internal", "The tool failed: "+err.Error())
+}

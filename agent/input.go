@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"encoding/base32"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/gate"
+)
+
+// Input starts a turn.
+type Input struct {
+	// Text is the request, verbatim. Leading "/name" words start skills; the text
+	// reaches the model as it is. At most MaxInput bytes.
+	Text string
+	// Skills are started before the first model call, after those that Text names.
+	Skills []Preload
+	// Origin says what started the turn; "" counts as autonomous.
+	Origin gate.Origin
+	// Principal is on whose account the turn runs: user, agent:<id>, job:<id>.
+	Principal string
+	// TraceID names the turn in every record; "" = a new one.
+	TraceID string
+	// Ceiling is the highest tier that may run; 0 = no ceiling.
+	Ceiling gate.Tier
+	// Budget bounds the turn; zero fields are the defaults of its origin.
+	Budget Budget
+}
+
+// Preload asks for a skill before the first model call.
+type Preload struct {
+	Name string // any name that finds a skill
+	Args string
+	By   string // "user", "signal", "scenario", "host"; "" = user. They start in this order.
+}
+
+// MaxInput bounds the text of a request, in bytes: 256 KiB are more than a person
+// writes; larger things are files.
+const MaxInput = 256 << 10
+
+func (in Input) check() error {
+	if len(in.Text) > MaxInput {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrInputTooLarge, len(in.Text), MaxInput)
+	}
+	if strings.TrimSpace(in.Text) == "" && len(in.Skills) == 0 {
+		return ErrNoInput
+	}
+	return nil
+}
+
+// newTrace draws an id of 130 random bits.
+func newTrace(random io.Reader) (string, error) {
+	var b [17]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("trace id: %w", err)
+	}
+	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
+	return "t_" + strings.ToLower(text[:26]), nil
+}
+
+// Budget bounds one turn. Zero fields mean the defaults of DefaultBudget; a host may
+// lower them for anyone, and raise them only where the person at the keyboard says so.
+type Budget struct {
+	Steps        int // requests to the model
+	Calls        int // tool calls
+	InputTokens  int
+	OutputTokens int
+	Time         time.Duration
+}
+
+// DefaultBudget returns the bounds of a turn of that origin. They stop a run away
+// turn before it costs much; an ordinary turn uses a tenth of them.
+func DefaultBudget(o gate.Origin) Budget {
+	b := Budget{Steps: 50, Calls: 200, InputTokens: 1_000_000, OutputTokens: 64_000, Time: 30 * time.Minute}
+	if o.Autonomous() {
+		b.Time = 10 * time.Minute
+	}
+	return b
+}
+
+func (b Budget) withDefaults(o gate.Origin) Budget {
+	d := DefaultBudget(o)
+	or := func(n, d int) int {
+		if n == 0 {
+			return d
+		}
+		return n
+	}
+	d.Steps, d.Calls = or(b.Steps, d.Steps), or(b.Calls, d.Calls)
+	d.InputTokens, d.OutputTokens = or(b.InputTokens, d.InputTokens), or(b.OutputTokens, d.OutputTokens)
+	if b.Time != 0 {
+		d.Time = b.Time
+	}
+	return d
+}

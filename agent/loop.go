@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/internal/tokens"
+	"github.com/deftskills/deft/toolset"
+)
+
+// lastWordsTime is how long the closing summary of a turn that ran out may take.
+const lastWordsTime = 30 * time.Second
+
+// deactivateTool is shown only while there is a skill to end.
+const deactivateTool = "deactivate_skill"
+
+// loop goes from step to step until the model is done or a budget ends the turn.
+func (t *turn) loop() (Stop, error) {
+	defer t.keep()
+	for {
+		if t.ctx.Err() != nil {
+			return t.ended()
+		}
+		if spent, stop, out := t.account.exhausted(); out {
+			t.lastWords(spent.String())
+			return stop, nil
+		}
+		step, err := t.step(t.ctx, t.request(false))
+		if t.ctx.Err() != nil {
+			return t.ended()
+		}
+		if err != nil {
+			return t.stopFor(err)
+		}
+		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text, Calls: step.Calls})
+		t.answer = step.Text
+		if len(step.Calls) == 0 {
+			return endOf(step.Stop), nil
+		}
+		results, looping := t.calls(step.Calls)
+		t.messages = append(t.messages, model.Message{Role: model.ToolRole, Results: results})
+		if looping {
+			return StopLoop, nil
+		}
+		t.warn()
+	}
+}
+
+// ended is the end of a turn whose context has ended.
+func (t *turn) ended() (Stop, error) {
+	stop, err := t.stopFor(t.ctx.Err())
+	if stop == StopTime {
+		t.lastWords("the time of the turn")
+	}
+	return stop, err
+}
+
+func endOf(s model.Stop) Stop {
+	switch s {
+	case model.StopLength:
+		return StopTokens
+	case model.StopRefused:
+		return StopRefused
+	}
+	return StopEnd
+}
+
+// warn tells person and model once that a budget comes to its end.
+func (t *turn) warn() {
+	if spent, yes := t.account.warning(); yes {
+		t.emit(Event{Type: BudgetWarned, Budget: &spent})
+		t.note(fmt.Sprintf("Note: this turn has used %s. Come to an end.", spent))
+	}
+}
+
+// note adds a message of the runtime to the conversation.
+func (t *turn) note(text string) {
+	t.messages = append(t.messages, model.Message{Role: model.User, Text: text})
+}
+
+// lastWords asks once, without tools, for a summary. It has time of its own, so that
+// a turn that ran out of time can still say where it stands. What goes wrong here is
+// not told: the turn has its reason to end.
+func (t *turn) lastWords(what string) {
+	if t.parent.Err() != nil || t.gone {
+		return
+	}
+	t.note(fmt.Sprintf("The turn ends here: %s used up. No tool can be called. Say in a few sentences what is done, what is not, and what comes next.", what))
+	ctx, cancel := context.WithTimeout(t.parent, lastWordsTime)
+	defer cancel()
+	req := t.request(true)
+	if step, err := t.ask(ctx, t.model(), req); err == nil {
+		t.count(req, step)
+		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text})
+		t.answer = step.Text
+	}
+}
+
+// keep hands the turn's conversation on to the next turn: the request as it was
+// written, and every step that came to its end.
+func (t *turn) keep() {
+	talk := append([]model.Message{{Role: model.User, Text: t.in.Text}}, t.messages...)
+	if t.in.Text == "" {
+		talk = talk[1:]
+	}
+	t.r.remember(t.s.ID(), talk)
+}
+
+func (t *turn) request(noTools bool) model.Request {
+	blocks := t.prompt()
+	req := model.Request{System: system(blocks), NoTools: noTools, Effort: t.s.Effective().Effort}
+	history := t.r.history(t.s.ID())
+	req.Messages = append(history[:len(history):len(history)], model.Message{Role: model.User, Text: tail(blocks, t.in.Text)})
+	req.Messages = append(req.Messages, t.messages...)
+	for _, spec := range t.exposed() {
+		req.Tools = append(req.Tools, model.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Input})
+	}
+	return req
+}
+
+// exposed returns the tools that the model is shown in this step.
+func (t *turn) exposed() []toolset.Spec {
+	effective := t.s.Effective()
+	return slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
+		return s.Deferred || !t.visible(s.Name) || !effective.Exposes(s.Name)
+	})
+}
+
+// visible reports whether the tool exists in this turn. What a skill's lists take
+// away stays visible here: the gate refuses it and says which skill it is.
+func (t *turn) visible(name string) bool {
+	if name == deactivateTool && len(t.s.Active()) == 0 {
+		return false
+	}
+	return !slices.Contains(t.plan.Hidden, name)
+}
+
+// model returns the model of the next step: the one that an active skill asks for,
+// if it is known.
+func (t *turn) model() model.Model {
+	if id := t.s.Effective().Model; id != "" && t.r.d.Models != nil {
+		if m, ok := t.r.d.Models(id); ok {
+			return m
+		}
+	}
+	return t.r.d.Model
+}
+
+// count books a step. A server that tells no usage is estimated, so that a budget
+// holds there too.
+func (t *turn) count(req model.Request, step model.Step) {
+	usage := step.Usage
+	if usage == (model.Usage{}) {
+		usage = estimate(req, step)
+	}
+	t.account.steps++
+	t.account.usage = t.account.usage.Add(usage)
+	t.emit(Event{Type: UsageCounted, Step: t.account.steps, Usage: &usage})
+}
+
+func estimate(req model.Request, step model.Step) model.Usage {
+	count := tokens.Estimate().Count
+	u := model.Usage{Output: count(step.Text)}
+	for _, c := range step.Calls {
+		u.Output += count(c.Name) + count(string(c.Input))
+	}
+	for _, b := range req.System {
+		u.Input += count(b.Text)
+	}
+	for _, m := range req.Messages {
+		u.Input += count(m.Text)
+		for _, c := range m.Calls {
+			u.Input += count(string(c.Input))
+		}
+		for _, r := range m.Results {
+			u.Input += count(r.Text)
+		}
+	}
+	for _, tool := range req.Tools {
+		u.Input += count(tool.Description) + count(string(tool.Schema))
+	}
+	return u
+}

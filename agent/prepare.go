@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/toolrule"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
+	"github.com/deftskills/deft/session"
+)
+
+// prepare does everything up to the first request to the model.
+func (t *turn) prepare() error {
+	preload, err := t.preload()
+	if err != nil {
+		return err
+	}
+	return t.makePlan(preload)
+}
+
+func (t *turn) makePlan(preload []route.Preload) error {
+	in := PlanInput{Snapshot: t.turn.Snapshot(), Text: t.in.Text, Active: t.s.Active(), Preload: preload}
+	if t.r.d.Model != nil {
+		in.Window = t.r.d.Model.Info().Window
+	}
+	plan, err := t.r.d.Planner.Plan(t.ctx, in)
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	t.plan = plan
+	t.emit(Event{Type: Routed, Route: &t.plan.Route})
+	t.emit(Event{Type: CatalogRendered, Catalog: &t.plan.Catalog})
+	return nil
+}
+
+// starters is the order in which preloads start, and who they count as.
+var starters = []struct {
+	by    string
+	actor session.Actor
+}{
+	{"user", session.ActorUser}, {"signal", session.ActorSignal}, {"scenario", session.ActorHost}, {"host", session.ActorHost},
+}
+
+func starterOf(by string) int {
+	return max(0, slices.IndexFunc(starters, func(s struct {
+		by    string
+		actor session.Actor
+	}) bool {
+		return s.by == by
+	}))
+}
+
+// preload starts what the message's leading names and the input ask for. What cannot
+// be started is told and noted for the model; it never ends the turn.
+func (t *turn) preload() ([]route.Preload, error) {
+	var list []Preload
+	names, args, unknown := session.Slash(t.in.Text, func(name string) bool { return knows(t.turn.Snapshot(), name) })
+	for _, name := range names {
+		list = append(list, Preload{Name: name, Args: args, By: "user"})
+	}
+	if unknown != "" {
+		t.emit(Event{Type: Preloaded, Skill: &SkillEvent{
+			Name: unknown, By: "user", Code: "command_unknown",
+			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is", unknown),
+		}})
+	}
+	list = append(list, t.in.Skills...)
+	slices.SortStableFunc(list, func(a, b Preload) int { return cmp.Compare(starterOf(a.By), starterOf(b.By)) })
+	var started []route.Preload
+	for _, p := range list {
+		loaded, err := t.start(p)
+		if err != nil {
+			return nil, err
+		}
+		if loaded != nil {
+			started = append(started, route.Preload{Address: loaded.Address, By: starters[starterOf(p.By)].by})
+		}
+	}
+	return started, nil
+}
+
+// start starts one skill before the first request. The error is for an ended context.
+func (t *turn) start(p Preload) (*session.Loaded, error) {
+	by := starters[starterOf(p.By)]
+	res, err := t.turn.Activate(t.ctx, session.Request{
+		Names: []string{p.Name}, Args: p.Args, HasArgs: p.Args != "", Actor: by.actor, Preload: true,
+	})
+	event := SkillEvent{Name: p.Name, By: by.by}
+	switch {
+	case err != nil && t.ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		event.Code, event.Message = cmp.Or(codeOf(err), "internal"), err.Error()
+	case len(res.Refused) > 0:
+		event.Code, event.Message = res.Refused[0].Code, res.Refused[0].Message
+	case len(res.Loaded) > 0:
+		event = skillEvent(res.Loaded[0].Activation, by.by)
+	}
+	t.emit(Event{Type: Preloaded, Skill: &event})
+	if event.Code != "" || len(res.Loaded) == 0 {
+		t.notes = append(t.notes, fmt.Sprintf("The skill %q was asked for and could not be started: %s", p.Name, event.Message))
+		return nil, nil
+	}
+	t.emit(Event{Type: SkillActivated, Skill: &event})
+	return &res.Loaded[0], nil
+}
+
+func skillEvent(a session.Activation, by string) SkillEvent {
+	return SkillEvent{
+		Name: a.Name, Address: a.Address, Source: a.SourceID, By: by,
+		Scope: string(a.Scope), Digest: string(a.Digest),
+	}
+}
+
+// knows reports whether name finds a skill that a person may start.
+func knows(snap *registry.Snapshot, name string) bool {
+	folded := strings.ToLower(name)
+	return slices.ContainsFunc(snap.Winners, func(r *registry.Record) bool {
+		return r.Address == name || r.Skill.Key == folded || r.Skill.Handle == folded || string(r.Skill.ID()) == name
+	})
+}
+
+// prompt lays out the blocks as they stand now.
+func (t *turn) prompt() []Block {
+	effective := t.s.Effective()
+	return promptParts{
+		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
+		catalog: t.plan.Catalog, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
+		notes: t.notes,
+	}.blocks()
+}
+
+// Prepared is a turn up to the first request to a model.
+type Prepared struct {
+	Trace    string
+	Snapshot *registry.Snapshot
+	Plan     Plan
+	Skills   []SkillEvent // each one that was asked for, started or not
+	Active   []session.Activation
+	// Effective is what holds with these skills active.
+	Effective session.Effective
+	Blocks    []Block // with token counts
+	Tools     []ToolAnswer
+	Elapsed   time.Duration
+}
+
+// ToolAnswer is what the gate says to a tool that an active skill asks for, whatever
+// the arguments would be.
+type ToolAnswer struct {
+	Name     string
+	Skill    string
+	Decision gate.Decision
+}
+
+// Prepare does what Run does up to the first request, calls no model, and ends the
+// turn: the plan of a run without a model. Where the request starts no skill by name,
+// the router's clear winner is started, if there is one.
+func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Prepared, error) {
+	var p Prepared
+	t := &turn{r: r, s: s, in: in, parent: ctx, started: r.d.Now(), yield: func(e Event, _ error) bool {
+		if e.Type == Preloaded {
+			p.Skills = append(p.Skills, *e.Skill)
+		}
+		return true
+	}}
+	defer t.release()
+	if err := t.begin(); err != nil {
+		return p, err
+	}
+	if err := t.prepare(); err != nil {
+		return p, err
+	}
+	if winner, ok := t.plan.Route.ClearWinner(); ok && len(p.Skills) == 0 {
+		loaded, err := t.start(Preload{Name: winner.Address, By: "host"})
+		if err != nil {
+			return p, err
+		}
+		if loaded != nil {
+			p.Skills[len(p.Skills)-1].By = "router"
+		}
+	}
+	p.Trace, p.Snapshot, p.Plan = t.trace, t.turn.Snapshot(), t.plan
+	p.Active, p.Effective, p.Blocks = s.Active(), s.Effective(), t.prompt()
+	for i := range p.Blocks {
+		p.Blocks[i].Tokens = r.d.Counter.Count(p.Blocks[i].Text)
+	}
+	p.Tools = t.toolAnswers(p.Active)
+	p.Elapsed = r.d.Now().Sub(t.started)
+	return p, nil
+}
+
+// toolAnswers asks the gate about each tool that the active skills name.
+func (t *turn) toolAnswers(active []session.Activation) []ToolAnswer {
+	var out []ToolAnswer
+	seen := map[string]bool{}
+	for _, a := range active {
+		wanted := slices.Clone(a.ToolNames)
+		if a.Record != nil {
+			wanted = append(wanted, a.Record.Skill.Meta.AllowedTools.Entries...)
+		}
+		for _, pattern := range wanted {
+			name, _, _ := strings.Cut(pattern, "(")
+			name = toolrule.Canonical(strings.TrimSpace(name))
+			if name == "" || strings.Contains(name, "*") || seen[name] {
+				continue
+			}
+			seen[name] = true
+			out = append(out, ToolAnswer{Name: name, Skill: a.Name, Decision: t.r.d.Gate.Explain(t.gateCall("", name, nil))})
+		}
+	}
+	return out
+}

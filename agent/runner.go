@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/tokens"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
+	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/toolset"
+)
+
+// Deps is what a Runner works with. Gate and Planner are required; Run needs Model.
+type Deps struct {
+	Model   model.Model
+	Models  func(id string) (model.Model, bool) // another model that a skill asks for; nil = none is known
+	Tools   []toolset.Tool                      // all registered ones; the gate's table holds the same, see GateTable
+	Gate    gate.Gate
+	Planner Planner
+
+	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
+	// every question is a refusal.
+	Confirmer Confirmer
+
+	Identity  string // block 1; "" = the skeleton
+	Project   string // text of the project's AGENTS.md, see ReadAgentsMD; "" = none
+	Dir       string // working directory of the tools, absolute
+	Placement string // where tools run, for the record; "" = local
+
+	// Spill keeps a tool's output that is too long for the model and returns a path
+	// under which the model can read it; nil = the middle of it is lost.
+	Spill   func(ctx context.Context, tool, output string) (path string, err error)
+	Counter tokens.Counter   // for Prepare's counts; nil = an estimate
+	Now     func() time.Time // nil = time.Now
+	Jitter  func() float64   // in [0, 1), for the wait before a retry; nil = random
+	Rand    io.Reader        // for trace ids; nil = crypto/rand
+	Log     *slog.Logger     // nil = nothing is logged
+}
+
+// Planner says which skills matter for a request and what the model is shown of them.
+// It is called once a turn, after the skills that were asked for by name have started.
+type Planner interface {
+	Plan(ctx context.Context, in PlanInput) (Plan, error)
+}
+
+// PlanInput is what a plan depends on.
+type PlanInput struct {
+	Snapshot *registry.Snapshot
+	Text     string // the request
+	Active   []session.Activation
+	Preload  []route.Preload // of this turn
+	Window   int             // tokens of the model; 0 = unknown
+}
+
+// Plan is the router's order and the catalog, and the tools that are not shown in
+// this turn though they are registered.
+type Plan struct {
+	Route   route.Result
+	Catalog catalog.Catalog
+	Hidden  []string
+}
+
+// Confirmer asks a person. Confirm blocks until there is an answer or ctx ends; an
+// error means that no answer can be had. Only Reply, Typed and Message of the Answer
+// count: the Runner knows which question it put.
+type Confirmer interface {
+	Confirm(ctx context.Context, q Question) (gate.Answer, error)
+}
+
+// Question is what a person has to see to answer. Call.Args is what will run.
+type Question struct {
+	Call     gate.Call
+	Decision gate.Decision
+	Tool     toolset.Spec
+	Active   []session.Activation // on whose behalf it may be
+}
+
+// Runner runs turns. It is safe for concurrent use; one session runs one turn at a
+// time. It keeps each session's conversation until Forget.
+type Runner struct {
+	d     Deps
+	tools map[string]toolset.Tool
+	specs []toolset.Spec // in the order of Deps.Tools
+
+	mu    sync.Mutex
+	talks map[string][]model.Message // by session id
+}
+
+// New returns a Runner. It fails for missing parts and for two tools of one name.
+func New(d Deps) (*Runner, error) {
+	if d.Gate == nil || d.Planner == nil {
+		return nil, errors.New("agent: a gate and a planner are required")
+	}
+	if d.Placement == "" {
+		d.Placement = "local"
+	}
+	if d.Counter == nil {
+		d.Counter = tokens.Estimate()
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Jitter == nil {
+		d.Jitter = mathrand.Float64
+	}
+	if d.Rand == nil {
+		d.Rand = rand.Reader
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &Runner{d: d, tools: map[string]toolset.Tool{}, talks: map[string][]model.Message{}}
+	for _, t := range d.Tools {
+		spec := t.Spec()
+		if _, twice := r.tools[spec.Name]; twice {
+			return nil, fmt.Errorf("agent: two tools named %q", spec.Name)
+		}
+		r.tools[spec.Name] = t
+		r.specs = append(r.specs, spec)
+	}
+	return r, nil
+}
+
+// Run runs one turn. The turn starts when the sequence is read and is over when it
+// ends. The last event is turn_finished; it comes with an error where the turn could
+// not start or was ended by a fault, and then says the same in End. A consumer that
+// stops reading cancels the turn and gets no further event.
+func (r *Runner) Run(ctx context.Context, s *session.Session, in Input) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		t := &turn{r: r, s: s, in: in, parent: ctx, yield: yield, started: r.d.Now()}
+		t.run()
+	}
+}
+
+// Forget drops what is kept of a session: its conversation, open questions and
+// remembered answers.
+func (r *Runner) Forget(session string) {
+	r.mu.Lock()
+	delete(r.talks, session)
+	r.mu.Unlock()
+	r.d.Gate.Forget(session)
+}
+
+func (r *Runner) history(session string) []model.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.talks[session]
+}
+
+func (r *Runner) remember(session string, turn []model.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	talk := r.talks[session]
+	// The old slice may be in use by a request that is being sent: never append in place.
+	r.talks[session] = append(talk[:len(talk):len(talk)], turn...)
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/session"
+)
+
+// turn is one run of the loop. It lives on one goroutine, the consumer's; only the
+// handlers of tools run beside it.
+type turn struct {
+	r       *Runner
+	s       *session.Session
+	in      Input
+	parent  context.Context
+	yield   func(Event, error) bool
+	started time.Time
+
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	trace    string
+	turn     *session.Turn
+	seq      int
+	gone     bool // the consumer stopped reading
+	yielding bool // the consumer's code is running
+
+	plan     Plan
+	notes    []string        // for the model, about what could not be started
+	messages []model.Message // of this turn, after the request
+	account  account
+	repeats  repeats
+	answer   string
+}
+
+// run is the frame of a turn: whatever happens inside, the turn layer goes, open
+// questions go, and one turn_finished is told.
+func (t *turn) run() {
+	defer t.release()
+	stop, err := t.guarded()
+	t.release()
+	t.finish(stop, err)
+}
+
+// guarded runs the turn and turns a panic of ours into an error. A panic of the
+// consumer's loop body passes: it is not ours to hide.
+func (t *turn) guarded() (stop Stop, err error) {
+	defer func() {
+		if t.yielding {
+			return
+		}
+		if p := recover(); p != nil {
+			t.r.d.Log.Error("panic in a turn", "category", "agent/loop", "trace_id", t.trace, "panic", p, "stack", string(debug.Stack()))
+			stop, err = StopError, fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	if err := t.begin(); err != nil {
+		return StopRefused, err
+	}
+	if t.r.d.Model == nil {
+		return StopOffline, ErrNoModel
+	}
+	if err := t.prepare(); err != nil {
+		return t.stopFor(err)
+	}
+	return t.loop()
+}
+
+func (t *turn) begin() error {
+	if err := t.in.check(); err != nil {
+		return err
+	}
+	if t.trace = t.in.TraceID; t.trace == "" {
+		trace, err := newTrace(t.r.d.Rand)
+		if err != nil {
+			return err
+		}
+		t.trace = trace
+	}
+	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: t.in.Text})
+	if err != nil {
+		return err
+	}
+	t.turn = turn
+	t.account.limit = t.in.Budget.withDefaults(t.in.Origin)
+	limited, stop := context.WithTimeoutCause(t.parent, t.account.limit.Time, errTime)
+	ctx, cancel := context.WithCancelCause(limited)
+	t.ctx, t.cancel = ctx, func(cause error) {
+		cancel(cause)
+		stop()
+	}
+	t.emit(Event{Type: TurnStarted, Text: t.in.Text})
+	return nil
+}
+
+// release ends what the turn holds. It is idempotent.
+func (t *turn) release() {
+	if t.turn == nil {
+		return
+	}
+	t.r.d.Gate.Drop(t.s.ID())
+	t.turn.End()
+	t.cancel(nil)
+}
+
+// emit tells one event. After the consumer has gone, nothing is told, and the
+// context is cancelled.
+func (t *turn) emit(e Event) {
+	if t.gone {
+		return
+	}
+	t.send(e, nil)
+	if t.gone {
+		t.cancel(errGone)
+	}
+}
+
+func (t *turn) send(e Event, err error) {
+	t.seq++
+	e.Trace, e.Session, e.Seq, e.Time = t.trace, t.s.ID(), t.seq, t.r.d.Now()
+	if t.turn != nil {
+		e.Turn = t.turn.Number()
+	}
+	t.yielding = true
+	t.gone = !t.yield(e, err)
+	t.yielding = false
+}
+
+// stopFor says what kind of end an error is. A turn that was cancelled ends so
+// whatever error came of it.
+func (t *turn) stopFor(err error) (Stop, error) {
+	var m *model.Error
+	switch {
+	case errors.Is(context.Cause(t.ctx), errTime):
+		return StopTime, nil
+	case t.ctx.Err() != nil:
+		return StopCancelled, nil
+	case errors.As(err, &m):
+		return StopModel, err
+	}
+	return StopError, err
+}
+
+func (t *turn) finish(stop Stop, err error) {
+	if t.gone {
+		return
+	}
+	end := &End{
+		Stop: stop, Answer: t.answer, Steps: t.account.steps, Calls: t.account.calls,
+		Usage: t.account.usage, Elapsed: t.r.d.Now().Sub(t.started),
+	}
+	if err != nil {
+		end.Code, end.Message = codeOf(err), err.Error()
+	}
+	t.send(Event{Type: TurnFinished, End: end}, err)
+}
