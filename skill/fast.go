@@ -439,7 +439,7 @@ func (r *fastReader) block(line, mark string, start, owner int) *Node {
 	if indent < 0 || empty > 0 {
 		return nil
 	}
-	if len(mark) == 1 {
+	if len(mark) == 1 && last < len(r.text) {
 		b.WriteByte('\n')
 	}
 	if next, in := r.peek(); in >= 0 && strings.HasPrefix(next[in:], "#") {

@@ -127,7 +127,7 @@ var keyTable = [keyCount]keySpec{
 
 // foreignKeys are top-level keys of other hosts that are near enough to one of ours
 // to look like a typing error, and are none.
-var foreignKeys = []string{"tools", "mode", "type", "tags", "model_name", "content", "content_type", "texts", "toolset"}
+var foreignKeys = []string{"tools", "mode", "type", "tags", "model_name", "content", "content_type", "texts", "toolset", "agentic", "modes"}
 
 type keyForm struct {
 	id   keyID
