@@ -37,21 +37,22 @@ func (b *builder) extend() {
 }
 
 func (b *builder) metadataBlocks(metadata *Node) {
-	deft := &block{file: b.top.file, origin: b.top.origin, prefix: "metadata.deft.", place: inDeft}
-	used := false
+	var deft *block
+	open := func() *block {
+		if deft == nil {
+			deft = &block{file: b.top.file, origin: b.top.origin, prefix: "metadata.deft.", place: inDeft}
+			b.blocks = append(b.blocks, deft)
+		}
+		return deft
+	}
 	if n := metadata.Get("deft"); !n.IsNull() {
-		used = true
-		b.fillMap(deft, n)
+		b.fillMap(open(), n)
 	}
 	for i := range metadata.Len() {
 		k, v := metadata.Pair(i)
 		if name, ok := strings.CutPrefix(k.Value, "deft."); ok {
-			used = true
-			b.put(deft, member{k, unfold(v)}, name)
+			b.put(open(), member{k, unfold(v)}, name)
 		}
-	}
-	if used {
-		b.blocks = append(b.blocks, deft)
 	}
 	if n := metadata.Get("minara"); !n.IsNull() {
 		minara := &block{file: b.top.file, origin: b.top.origin, prefix: "metadata.minara.", place: inMinara}
@@ -182,6 +183,9 @@ func (b *builder) pickSub(subs []sub, field, printed string) (best member, from 
 }
 
 func (b *builder) subList(subs []sub, parent, printed string) []string {
+	if len(subs) == 0 {
+		return nil
+	}
 	m, bl := b.pickSub(subs, parent+"."+printed, printed)
 	if m.key == nil {
 		return nil
@@ -249,7 +253,7 @@ func (b *builder) keywords(subs []sub, printed string) []string {
 	}
 	var words []string
 	if text, ok := m.value.Text(); ok {
-		words = cut(text, "", func(r rune) bool { return r == ',' })
+		words, _ = cut(text, "", ",")
 	} else if m.value.Kind == SequenceNode {
 		words = make([]string, 0, len(m.value.Content))
 		for _, item := range m.value.Content {

@@ -274,6 +274,7 @@ func (b *builder) listOf(m member, bl *block, how listing) []string {
 	case v.Kind == MappingNode:
 		b.mismatch(m, bl, "a list")
 	case v.Kind == SequenceNode:
+		out = make([]string, 0, len(v.Content))
 		for _, item := range v.Content {
 			text, ok := item.Text()
 			if !ok {
@@ -281,12 +282,14 @@ func (b *builder) listOf(m member, bl *block, how listing) []string {
 				continue
 			}
 			if text = strings.TrimSpace(text); text != "" {
-				out = b.entry(out, text, item, m, bl, how)
+				b.checkPattern(text, item, m, bl, how)
+				out = append(out, text)
 			}
 		}
 	default:
-		for _, text := range splitList(v.Value, how.nesting) {
-			out = b.entry(out, text, v, m, bl, how)
+		out = splitList(v.Value, how.nesting)
+		for _, text := range out {
+			b.checkPattern(text, v, m, bl, how)
 		}
 	}
 	limit := b.limits.List
@@ -296,45 +299,53 @@ func (b *builder) listOf(m member, bl *block, how listing) []string {
 	if over := len(out) - limit; over > 0 {
 		d := b.note("value_range", bl, m.value, "%s has %d entries, the limit is %d; %d are ignored", bl.prefix+m.key.Value, len(out), limit, over)
 		d.Fix = fmt.Sprintf("between 0 and %d", limit)
-		out = out[:limit]
+		out = slices.Clone(out[:limit])
 	}
-	return slices.Clip(out)
+	return out
 }
 
-func (b *builder) entry(out []string, text string, at *Node, m member, bl *block, how listing) []string {
+func (b *builder) checkPattern(text string, at *Node, m member, bl *block, how listing) {
 	if how.tools && !parensBalanced(text) {
 		b.note("tool_pattern_unbalanced", bl, at, "entry %q of %s has an unbalanced parenthesis", clip(text, 60), bl.prefix+m.key.Value)
 	}
-	return append(out, text)
 }
 
 // splitList cuts text at commas outside the nesting characters when there is any such
 // comma, else at blanks outside them. Empty entries are dropped.
 func splitList(text, nesting string) []string {
-	if out := cut(text, nesting, func(r rune) bool { return r == ',' }); len(out) > 1 || strings.HasSuffix(strings.TrimSpace(text), ",") {
-		return out
-	}
-	return cut(text, nesting, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })
-}
-
-func cut(text, nesting string, at func(rune) bool) []string {
-	out := []string{}
-	depth, start := 0, 0
-	for i, r := range text + "\x00" {
-		switch pos := strings.IndexRune(nesting, r); {
-		case i == len(text), depth == 0 && at(r):
-			if word := strings.TrimSpace(text[start:i]); word != "" {
-				out = append(out, word)
-			}
-			start = i + 1
-		case pos < 0:
-		case pos%2 == 0:
-			depth++
-		case depth > 0:
-			depth--
+	if strings.IndexByte(text, ',') >= 0 {
+		if out, cuts := cut(text, nesting, ","); cuts > 0 {
+			return out
 		}
 	}
+	out, _ := cut(text, nesting, " \t\n")
 	return out
+}
+
+// cut splits text at the ASCII characters at that stand outside the nesting ones, and
+// returns how often it did.
+func cut(text, nesting, at string) (out []string, cuts int) {
+	depth, start := 0, 0
+	out = make([]string, 0, 4)
+	add := func(word string) {
+		if word = strings.TrimSpace(word); word != "" {
+			out = append(out, word)
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		switch pos := strings.IndexByte(nesting, text[i]); {
+		case pos >= 0 && pos%2 == 0:
+			depth++
+		case pos >= 0 && depth > 0:
+			depth--
+		case pos < 0 && depth == 0 && strings.IndexByte(at, text[i]) >= 0:
+			add(text[start:i])
+			start = i + 1
+			cuts++
+		}
+	}
+	add(text[start:])
+	return slices.Clip(out), cuts
 }
 
 func parensBalanced(text string) bool {

@@ -219,26 +219,77 @@ func typoOf(key string, at places) (string, bool) {
 type member struct{ key, value *Node }
 
 // find returns the member of m that is spelt like printed in one of the accepted
-// forms, the strongest form first, and the weaker ones that differ from it.
+// forms, the strongest form first, and the weaker ones.
 func find(m *Node, printed string) (best member, losers []member) {
 	if m == nil || m.Kind != MappingNode {
 		return member{}, nil
 	}
-	seen := 0
-	for _, form := range spellings(printed) {
-		for i := range m.Len() {
-			k, v := m.Pair(i)
-			if k.Value != form {
-				continue
-			}
-			switch {
-			case best.key == nil:
-				best = member{k, v}
-			case best.key != k && (seen == 0 || losers[seen-1].key != k):
-				losers = append(losers, member{k, v})
-				seen++
-			}
+	rank := 4
+	for i := range m.Len() {
+		k, v := m.Pair(i)
+		r := formRank(k.Value, printed)
+		switch {
+		case r < 0:
+		case best.key == nil:
+			best, rank = member{k, v}, r
+		case r < rank:
+			losers = append(losers, best)
+			best, rank = member{k, v}, r
+		default:
+			losers = append(losers, member{k, v})
 		}
 	}
 	return best, losers
+}
+
+// formRank returns 0 for the printed form of a key, 1 for kebab, 2 for snake, 3 for
+// camel case, and -1 for another key.
+func formRank(key, printed string) int {
+	if key == printed {
+		return 0
+	}
+	rank, j := 0, 0
+	for i := 0; i < len(printed); i++ {
+		c := printed[i]
+		boundary := c == '-' || c == '_' || c >= 'A' && c <= 'Z'
+		if c == '-' || c == '_' {
+			i++
+		}
+		want := lower(printed[i])
+		if j >= len(key) {
+			return -1
+		}
+		if boundary {
+			form := 3
+			switch key[j] {
+			case '-':
+				form = 1
+			case '_':
+				form = 2
+			default:
+				want -= 'a' - 'A'
+			}
+			if rank != 0 && form != rank {
+				return -1
+			}
+			if rank = form; form != 3 {
+				j++
+			}
+		}
+		if j >= len(key) || key[j] != want {
+			return -1
+		}
+		j++
+	}
+	if j < len(key) || rank == 0 {
+		return -1
+	}
+	return rank
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }

@@ -226,12 +226,15 @@ func (b *builder) priority() uint8 {
 }
 
 func parseInt(text string) (int, bool) {
+	if text == "" || !isDigit(text[len(text)-1]) || !isDigit(text[0]) && text[0] != '-' && text[0] != '+' {
+		return 0, false // most texts are none: spare the error
+	}
 	n, err := strconv.Atoi(text)
 	return n, err == nil
 }
 
 func isFloat(text string) bool {
-	if text == "" || strings.IndexByte("+-.0123456789", text[0]) < 0 {
+	if text == "" || strings.Trim(text, "+-.0123456789eE_") != "" {
 		return false
 	}
 	_, err := strconv.ParseFloat(text, 64)

@@ -3,7 +3,6 @@ package skill
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -242,7 +241,7 @@ func combine(file Digest, sidecars map[string][]byte) Digest {
 	for _, name := range slices.Sorted(mapKeys(sidecars)) {
 		_, _ = io.WriteString(h, name+" "+string(FileDigest(sidecars[name]))+"\n")
 	}
-	return Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
+	return digestOf([sha256.Size]byte(h.Sum(nil)))
 }
 
 func mapKeys(m map[string][]byte) func(func(string) bool) {
