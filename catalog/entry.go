@@ -53,7 +53,11 @@ type line struct {
 
 // shownName returns the name under which a catalog shows a record.
 func shownName(r *registry.Record) string {
-	name, _ := safetext.Field(r.Address)
+	name := r.Address
+	if name == "" && r.Skill != nil {
+		name = r.Skill.Name // of a loser
+	}
+	name, _ = safetext.Field(name)
 	return name
 }
 
