@@ -264,7 +264,7 @@ func (b *builder) keywords(subs []sub, printed string) []string {
 			case !ok:
 				b.mismatch(member{m.key, item}, bl, "a list of texts")
 			case utf8.RuneCountInString(text) > keywordRunes:
-				b.note("value_range", bl, item, "keyword has %d characters, the limit is %d; it is dropped", utf8.RuneCountInString(text), keywordRunes)
+				b.outOfRange(bl, item, 1, keywordRunes, "keyword has %d characters, the limit is %d; it is dropped", utf8.RuneCountInString(text), keywordRunes)
 			default:
 				words = append(words, text)
 			}
@@ -273,7 +273,8 @@ func (b *builder) keywords(subs []sub, printed string) []string {
 		b.mismatch(m, bl, "a list")
 	}
 	if len(words) > keywordCount {
-		b.note("value_range", bl, m.value, "%s has %d entries, the limit is %d; the rest is ignored", bl.prefix+m.key.Value, len(words), keywordCount)
+		b.outOfRange(bl, m.value, 0, keywordCount, "%s has %d entries, the limit is %d; %d are ignored",
+			bl.prefix+m.key.Value, len(words), keywordCount, len(words)-keywordCount)
 		words = words[:keywordCount]
 	}
 	return words

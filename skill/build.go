@@ -50,6 +50,11 @@ func (b *builder) note(code string, bl *block, n *Node, format string, args ...a
 	return b.add(newDiagnostic(code, bl.file, n.Line, n.Column, fmt.Sprintf(format, args...)))
 }
 
+// outOfRange reports a value that is not between least and most.
+func (b *builder) outOfRange(bl *block, n *Node, least, most int, format string, args ...any) {
+	b.note("value_range", bl, n, format, args...).Fix = fmt.Sprintf("between %d and %d", least, most)
+}
+
 // fill sorts the members of a mapping into the block by key, and reports unknown keys
 // and keys that are spelt twice.
 func (b *builder) fill(bl *block, m *Node) {
@@ -297,8 +302,7 @@ func (b *builder) listOf(m member, bl *block, how listing) []string {
 		limit = b.limits.Tools
 	}
 	if over := len(out) - limit; over > 0 {
-		d := b.note("value_range", bl, m.value, "%s has %d entries, the limit is %d; %d are ignored", bl.prefix+m.key.Value, len(out), limit, over)
-		d.Fix = fmt.Sprintf("between 0 and %d", limit)
+		b.outOfRange(bl, m.value, 0, limit, "%s has %d entries, the limit is %d; %d are ignored", bl.prefix+m.key.Value, len(out), limit, over)
 		out = slices.Clone(out[:limit])
 	}
 	return out

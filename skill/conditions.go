@@ -132,7 +132,7 @@ func (b *builder) group(m member, bl *block, depth int) *Group {
 		return nil
 	}
 	if depth > dependencyDepth {
-		b.note("value_range", bl, m.value, "dependencies nest more than %d levels", dependencyDepth)
+		b.outOfRange(bl, m.value, 1, dependencyDepth, "dependencies nest more than %d levels", dependencyDepth)
 		return nil
 	}
 	g := &Group{}

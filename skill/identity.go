@@ -186,7 +186,7 @@ func (b *builder) description(body []byte, bodyLine int) {
 		code = "missing_description"
 	}
 	d := b.note(code, &b.top, &Node{Line: 1, Column: 1}, "description is missing")
-	if !b.derives() {
+	if !b.derives() && !b.o.Unvalidated {
 		d.Level, b.invalid = LevelError, true
 	}
 }

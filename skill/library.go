@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -102,10 +103,26 @@ func syntaxFault(err error, text string, first int) *fault {
 			}
 		}
 	}
-	if n := f.line - first; n >= 0 && n < len(lines) {
-		f.column = blanks(lines[n], 0) + 1
+	n := f.line - first
+	if n < 0 || n >= len(lines) {
+		return f
+	}
+	f.column = blanks(lines[n], 0) + 1
+	switch {
+	case strings.Contains(cause, "<document start>") && slices.ContainsFunc(lines[:n], isDocumentMark):
+		f.code, f.message = "yaml_documents", "header holds more than one document"
+	case strings.HasPrefix(cause, "mapping values are not allowed"):
+		key, value, _ := strings.Cut(lines[n], ": ")
+		if at := strings.Index(value, ": "); at >= 0 {
+			f.column = utf8.RuneCountInString(key+": "+value[:at]) + 1
+		}
 	}
 	return f
+}
+
+// isDocumentMark reports the lines that end or begin a document within a header.
+func isDocumentMark(line string) bool {
+	return line == "..." || strings.HasPrefix(line, "... ") || strings.HasPrefix(line, "--- ")
 }
 
 // refused reports the characters that YAML takes nowhere.

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -88,8 +87,7 @@ func (b *builder) compatibility() string {
 	m, bl := b.pick(keyCompatibility)
 	text := b.textOf(m, bl)
 	if n := utf8.RuneCountInString(text); n > b.limits.Compat {
-		d := b.note("value_range", bl, m.value, "compatibility has %d characters, the limit is %d", n, b.limits.Compat)
-		d.Fix = fmt.Sprintf("between 1 and %d", b.limits.Compat)
+		b.outOfRange(bl, m.value, 1, b.limits.Compat, "compatibility has %d characters, the limit is %d", n, b.limits.Compat)
 	}
 	return text
 }
@@ -151,7 +149,7 @@ func (b *builder) arguments() []Argument {
 		out = append(out, a)
 	}
 	if over := len(out) - b.limits.List; over > 0 {
-		b.note("value_range", bl, m.value, "arguments has %d entries, the limit is %d; %d are ignored", len(out), b.limits.List, over)
+		b.outOfRange(bl, m.value, 0, b.limits.List, "arguments has %d entries, the limit is %d; %d are ignored", len(out), b.limits.List, over)
 		out = out[:b.limits.List]
 	}
 	return out
@@ -218,8 +216,7 @@ func (b *builder) priority() uint8 {
 	text, _ := m.value.Text()
 	n, ok := parseInt(strings.TrimSpace(text))
 	if !ok || n < 0 || n > 100 || m.value.Kind != ScalarNode {
-		d := b.note("value_range", bl, m.value, "priority is %q, no whole number from 0 to 100, and is read as %d", m.value.short(), defaultPriority)
-		d.Fix = "between 0 and 100"
+		b.outOfRange(bl, m.value, 0, 100, "priority is %q, no whole number from 0 to 100, and is read as %d", m.value.short(), defaultPriority)
 		return defaultPriority
 	}
 	return uint8(n)

@@ -23,6 +23,7 @@ type ParseOptions struct {
 	TargetDirName string            // base name of the real directory, for dialect MiniMax; "" means DirName
 	DataDir       string            // value of {{DATA_DIR}}; "" leaves it literal
 	Sidecars      map[string][]byte // contents by name: SidecarConfig, SidecarOpenAI
+	Unvalidated   bool              // dialect Mastra: load what its profile refuses
 }
 
 // Parse reads one SKILL.md. It loads what can be loaded and attaches what is wrong as
@@ -105,8 +106,36 @@ func (b *builder) file(src []byte) {
 		}
 		b.note("body_empty", &b.top, &Node{Line: last, Column: 1}, "body is empty")
 	}
+	b.host(src)
 	if s.Meta.DisplayName != "" && b.top.keys[keyTitle].value.IsNull() && b.o.Sidecars[SidecarOpenAI] != nil && s.Title == s.Name {
 		s.Title = s.Meta.DisplayName
+	}
+}
+
+// host applies the profile of a dialect that loads nothing it refuses.
+func (b *builder) host(src []byte) {
+	var profile Profile
+	switch {
+	case b.invalid:
+		return
+	case b.o.Dialect == Blade:
+		profile = ProfileBlade
+	case b.o.Dialect == Mastra && !b.o.Unvalidated:
+		profile = ProfileMastra
+	default:
+		return
+	}
+	verdict := Validate(Input{Source: src, Path: b.o.Path, DirName: b.o.DirName, Limits: b.limits}, profile)
+	for _, d := range verdict.Diagnostics {
+		if d.Level != LevelError {
+			continue
+		}
+		b.invalid = true
+		if i := slices.IndexFunc(b.notes, func(n Diagnostic) bool { return n.Code == d.Code && n.Line == d.Line }); i >= 0 {
+			b.notes[i] = d
+			continue
+		}
+		b.add(d)
 	}
 }
 
