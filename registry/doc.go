@@ -1,2 +1,24 @@
-// Package registry is described in doc.go by its owner.
+// Package registry decides which definition of a skill wins, and says why.
+//
+// What belongs here: precedence, trust of folders, the Snapshot with its losers and
+// reasons, the one rule of how a name finds a skill, and explain.
+//
+// What may not come in: opening a file (package source does, explain is handed a
+// Looker), ranking for a request (route, search), rendering (catalog), and grants of
+// code (gate).
+//
+// A Snapshot is a pure function of listings, trust, environment and policy: equal
+// input gives equal Dump. Nothing is dropped: what loses, is withheld or cannot be
+// read stays in Snapshot.All with its reasons, the primary one first. A skill of a
+// folder that nobody has trusted never wins a name and is never shown to a model.
+//
+// To change …, open …:
+//
+//	who wins                      policies.json, policy.go
+//	states, groups, trust guard   arbitrate.go
+//	how a name finds a skill      lookup.go
+//	the reasons of explain        explain.go
+//	refresh                       registry.go
+//	folder trust of one run       trust.go
+//	what equal Snapshots mean     dump.go
 package registry

@@ -1,5 +1,405 @@
 package registry
 
+import (
+	"crypto/sha256"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/deftskills/deft/internal/fold"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+)
+
+// column is the records sorted by one of their texts. A sorted slice costs eight
+// bytes a record where a map costs five times that.
+type column struct {
+	of   func(*Record) string
+	rows []*Record
+}
+
+// find returns the records whose text is want, the usable ones first.
+func (c *column) find(want string) []*Record {
+	i := sort.Search(len(c.rows), func(i int) bool { return c.of(c.rows[i]) >= want })
+	j := i
+	for j < len(c.rows) && c.of(c.rows[j]) == want {
+		j++
+	}
+	return c.rows[i:j]
+}
+
+// index answers Lookup. Texts equal in a column stand with the strongest record first.
 type index struct {
-	byAddress map[string]*Record
+	name, key, handle, id, dirName, address, dir, location column
+
+	aliases   []alias // sorted by path
+	workspace string
+}
+
+type alias struct {
+	path string
+	r    *Record
+}
+
+func nameOf(r *Record) string     { return r.Skill.Name }
+func keyOf(r *Record) string      { return r.Skill.Key }
+func handleOf(r *Record) string   { return r.Skill.Handle }
+func idOf(r *Record) string       { return string(r.Skill.ID()) }
+func addressOf(r *Record) string  { return r.Address }
+func dirOf(r *Record) string      { return r.Dir }
+func locationOf(r *Record) string { return r.Location }
+
+func dirNameOf(r *Record) string {
+	if r.Dir == "" {
+		return path.Base(path.Dir(r.Location))
+	}
+	return r.Dir[strings.LastIndexAny(r.Dir, `/\`)+1:]
+}
+
+// build sorts every column. Names that a plugin prefixes are found by their address
+// and, where nobody else has it, by their bare name.
+func (x *index) build(a *arbiter) {
+	s, p := a.out, &a.r.policy
+	strength := func(r *Record) int {
+		switch {
+		case r.State == Shadowed:
+			return 2
+		case r.State == Untrusted:
+			return 3
+		case r.State == Invalid:
+			return 4
+		case r.Source.Namespace != "" || r.Address != r.Skill.Name:
+			return 1
+		}
+		return 0
+	}
+	sorted := slices.Clone(s.All)
+	slices.SortFunc(sorted, func(l, r *Record) int {
+		if c := strength(l) - strength(r); c != 0 {
+			return c
+		}
+		order, _ := p.compare(l, r)
+		return order
+	})
+	fill := func(c *column, of func(*Record) string, keep func(*Record) bool) {
+		c.of = of
+		c.rows = make([]*Record, 0, len(sorted))
+		for _, r := range sorted {
+			if keep == nil || keep(r) {
+				c.rows = append(c.rows, r)
+			}
+		}
+		slices.SortStableFunc(c.rows, func(l, r *Record) int { return strings.Compare(of(l), of(r)) })
+	}
+	fill(&x.name, nameOf, nil)
+	fill(&x.key, keyOf, nil)
+	fill(&x.handle, handleOf, nil)
+	fill(&x.id, idOf, func(r *Record) bool { return r.Skill.Meta.ID != "" })
+	fill(&x.dirName, dirNameOf, func(r *Record) bool { return dirNameOf(r) != r.Skill.Name })
+	fill(&x.address, addressOf, func(r *Record) bool { return r.Address != r.Skill.Name })
+	fill(&x.dir, dirOf, func(r *Record) bool { return r.Dir != "" })
+	fill(&x.location, locationOf, nil)
+	for _, r := range s.All {
+		for _, p := range r.Aliases {
+			x.aliases = append(x.aliases, alias{p, r})
+		}
+	}
+	slices.SortStableFunc(x.aliases, func(l, r alias) int { return strings.Compare(l.path, r.path) })
+}
+
+// Lookup is the one rule of how a name finds a skill: exact name, key, handle, skill
+// id, address, directory name, name@kind, name@source-id, name@path-prefix,
+// location or path. A name finds the record that has it; only where no usable record
+// does, one that is shadowed, withheld or invalid: judge State, or use
+// LookupForModel. The error is *UnknownError or *AmbiguousError. Selectors are
+// compared as text and never opened.
+func (s *Snapshot) Lookup(selector string) (*Record, error) {
+	if r := first(s.lookup.name.find(selector)); r != nil {
+		return r, nil
+	}
+	if selector == "" || hostile(selector) {
+		return nil, s.unknown(selector)
+	}
+	key := fold.Key(selector)
+	if r := first(s.lookup.key.find(key)); r != nil {
+		return r, nil
+	}
+	if r := first(s.lookup.handle.find(fold.Handle(selector))); r != nil {
+		return r, nil
+	}
+	for _, c := range [...]*column{&s.lookup.id, &s.lookup.address, &s.lookup.dirName} {
+		switch found := usableFirst(c.find(selector)); {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return nil, &AmbiguousError{selector, addressesOf(found)}
+		}
+	}
+	if r, err := s.lookupAt(selector); r != nil || err != nil {
+		return r, err
+	}
+	if r := s.lookupPath(selector); r != nil {
+		return r, nil
+	}
+	return nil, s.unknown(selector)
+}
+
+// LookupForModel is Lookup on behalf of a model: what it may not start is unknown to
+// it, and no error names such a skill.
+func (s *Snapshot) LookupForModel(selector string) (*Record, error) {
+	r, err := s.Lookup(selector)
+	if r != nil && r.ForModel() {
+		return r, nil
+	}
+	if amb, ok := err.(*AmbiguousError); ok {
+		var visible []*Record
+		for _, a := range amb.Candidates {
+			if c := s.byAddress(a); c != nil && c.ForModel() {
+				visible = append(visible, c)
+			}
+		}
+		switch len(visible) {
+		case 0:
+		case 1:
+			return visible[0], nil
+		default:
+			return nil, &AmbiguousError{selector, addressesOf(visible)}
+		}
+	}
+	return nil, s.unknown(selector)
+}
+
+// byAddress returns the record of an exact address, or nil.
+func (s *Snapshot) byAddress(address string) *Record {
+	if r := first(s.lookup.address.find(address)); r != nil {
+		return r
+	}
+	return first(s.lookup.name.find(address))
+}
+
+func first(rs []*Record) *Record {
+	if len(rs) == 0 {
+		return nil
+	}
+	return rs[0]
+}
+
+// usableFirst drops the records that are not usable where some are.
+func usableFirst(rs []*Record) []*Record {
+	n := 0
+	for n < len(rs) && rs[n].State != Shadowed && rs[n].State != Untrusted && rs[n].State != Invalid {
+		n++
+	}
+	if n > 0 {
+		return rs[:n]
+	}
+	return rs[:min(len(rs), 1)]
+}
+
+func addressesOf(rs []*Record) []string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, r.Address)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// hostile selectors name nothing: they climb, cut strings short or use a scheme that
+// no location has.
+func hostile(sel string) bool {
+	if strings.IndexByte(sel, 0) >= 0 {
+		return true
+	}
+	slashed := strings.ReplaceAll(sel, `\`, "/")
+	if slashed == ".." || strings.HasPrefix(slashed, "../") || strings.HasSuffix(slashed, "/..") || strings.Contains(slashed, "/../") {
+		return true
+	}
+	scheme, _, ok := strings.Cut(sel, "://")
+	return ok && !slices.Contains([]string{"file", "builtin", "data", "mcp", "version"}, scheme)
+}
+
+// lookupAt resolves name@origin: a kind, a source id, its part before the colon, or
+// the beginning of a path.
+func (s *Snapshot) lookupAt(sel string) (*Record, error) {
+	at := strings.LastIndexByte(sel, '@')
+	if at <= 0 {
+		return nil, nil
+	}
+	name, origin := sel[:at], strings.ReplaceAll(sel[at+1:], `\`, "/")
+	named := s.lookup.key.find(fold.Key(name))
+	if len(named) == 0 {
+		named = s.lookup.handle.find(fold.Handle(name))
+	}
+	if len(named) == 0 {
+		return nil, nil
+	}
+	for _, fits := range [...]func(*Record) bool{
+		func(r *Record) bool { return string(r.Source.Kind) == origin },
+		func(r *Record) bool { return r.Source.ID == origin },
+		func(r *Record) bool { return strings.HasPrefix(r.Source.ID, origin+":") },
+		func(r *Record) bool { return s.below(r.Dir, origin) },
+	} {
+		if i := slices.IndexFunc(named, fits); i >= 0 && origin != "" {
+			return named[i], nil
+		}
+	}
+	e := &UnknownError{Selector: sel}
+	for _, r := range named {
+		if !withheld(r.Source.Trust) && !slices.Contains(e.Origins, r.Source.ID) {
+			e.Origins = append(e.Origins, r.Source.ID)
+		}
+	}
+	return nil, e
+}
+
+// below says whether a directory lies at or below a path, absolute or relative to
+// the workspace.
+func (s *Snapshot) below(dir, prefix string) bool {
+	if prefix = s.lookup.path(prefix); prefix == "" || dir == "" {
+		return false
+	}
+	dir = strings.ReplaceAll(dir, `\`, "/")
+	return dir == prefix || strings.HasPrefix(dir, strings.TrimSuffix(prefix, "/")+"/")
+}
+
+// path returns the absolute, slash-separated form of a path selector, "" if it has none.
+func (x *index) path(sel string) string {
+	sel = strings.ReplaceAll(sel, `\`, "/")
+	if !path.IsAbs(sel) && !(len(sel) > 2 && sel[1] == ':' && sel[2] == '/') {
+		if x.workspace == "" {
+			return ""
+		}
+		sel = strings.ReplaceAll(x.workspace, `\`, "/") + "/" + sel
+	}
+	return path.Clean(sel)
+}
+
+func (s *Snapshot) lookupPath(sel string) *Record {
+	if strings.Contains(sel, "://") {
+		loc := strings.TrimSuffix(sel, "/")
+		for _, l := range [...]string{loc, loc + "/" + source.SkillFile} {
+			if r := first(s.lookup.location.find(l)); r != nil {
+				return r
+			}
+		}
+		return nil
+	}
+	if !strings.ContainsAny(sel, `/\`) && sel != "." {
+		return nil
+	}
+	p := s.lookup.path(sel)
+	if p == "" {
+		return nil
+	}
+	for _, dir := range [...]string{p, path.Dir(p)} {
+		if dir != p && !strings.EqualFold(path.Base(p), source.SkillFile) {
+			break
+		}
+		if r := first(s.lookup.dir.find(dir)); r != nil {
+			return r
+		}
+		al := s.lookup.aliases
+		i := sort.Search(len(al), func(i int) bool { return al[i].path >= dir })
+		if i < len(al) && al[i].path == dir {
+			return al[i].r
+		}
+	}
+	return nil
+}
+
+// The bounds of what counts as a close name.
+const (
+	closeDistance  = 2
+	closePrefix    = 4
+	maxSuggestions = 3
+)
+
+// unknown returns the error for a selector that names nothing a model may see.
+func (s *Snapshot) unknown(sel string) *UnknownError {
+	return &UnknownError{Selector: sel, Suggestions: s.Suggest(sel)}
+}
+
+// Suggest returns at most three names that are close to a selector, the closest
+// first: within two edits or with four letters in common at the start, else the
+// nearest. Only what a model may see is named.
+func (s *Snapshot) Suggest(sel string) []string {
+	if sel == "" || len(sel) > 256 || hostile(sel) {
+		return nil
+	}
+	key := fold.Key(sel)
+	type hit struct {
+		name string
+		d    int
+	}
+	var hits []hit
+	nearest := hit{d: 1 << 30}
+	for _, r := range s.Winners {
+		if !r.ForModel() || !r.Skill.Meta.Listed {
+			continue
+		}
+		d := fold.Distance(key, r.Skill.Key, closeDistance)
+		if d > closeDistance && sharedPrefix(key, r.Skill.Key) >= closePrefix {
+			d = closeDistance
+		}
+		if d <= closeDistance {
+			hits = append(hits, hit{r.Address, d})
+		}
+	}
+	if len(hits) == 0 {
+		for _, r := range s.Winners {
+			if r.ForModel() && r.Skill.Meta.Listed {
+				if d := fold.Distance(key, r.Skill.Key, min(nearest.d-1, 64)); d < nearest.d && d <= 64 {
+					nearest = hit{r.Address, d}
+				}
+			}
+		}
+		if nearest.name != "" {
+			return []string{nearest.name}
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return a.d - b.d })
+	var out []string
+	for _, h := range hits[:min(len(hits), maxSuggestions)] {
+		out = append(out, h.name)
+	}
+	return out
+}
+
+func sharedPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// nameSet is a sorted set of names, for conditions.
+type nameSet []string
+
+// names returns the keys of the records as a set.
+func names(rs []*Record) skill.Names {
+	set := make(nameSet, 0, len(rs))
+	for _, r := range rs {
+		set = append(set, r.Skill.Key)
+	}
+	slices.Sort(set)
+	return slices.Compact(set)
+}
+
+// Has reports whether a name is in the set, however it is spelt.
+func (s nameSet) Has(name string) bool {
+	_, ok := slices.BinarySearch(s, fold.Key(name))
+	return ok
+}
+
+// Digest identifies the set.
+func (s nameSet) Digest() [32]byte {
+	h := sha256.New()
+	for _, n := range s {
+		h.Write([]byte(n))
+		h.Write([]byte{0})
+	}
+	return [32]byte(h.Sum(nil))
 }

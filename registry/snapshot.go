@@ -59,8 +59,22 @@ type Snapshot struct {
 	Metrics     Metrics
 	Complete    bool
 
-	index index
+	lookup      index
+	sources     []Root
+	fingerprint [32]byte
 }
+
+// Root is one source as it was searched.
+type Root struct {
+	ID, Path string
+	Kind     source.Kind
+	Trust    source.Trust
+	Skills   int  // entries found, invalid ones included
+	Complete bool // false: not everything below was listed
+}
+
+// Roots returns the searched sources in the order of search.
+func (s *Snapshot) Roots() []Root { return append([]Root(nil), s.sources...) }
 
 // ForModel reports whether a model may see and start the skill: it is available
 // and not manual-only. Listing, searching, routing and loading on a model's behalf

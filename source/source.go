@@ -77,8 +77,9 @@ type Source interface {
 // Stamp identifies one state of SKILL.md and its sidecars without reading them.
 // The zero Stamp equals nothing, not even itself; compare with Same.
 type Stamp struct {
-	Files [3]FileStamp // SKILL.md, SKILL.config.json, agents/openai.yaml; zero = absent
-	Racy  bool         // younger than two seconds at the scan: not to be trusted next time
+	File     FileStamp     // of SKILL.md
+	Sidecars *[2]FileStamp // SKILL.config.json, agents/openai.yaml; nil when both are absent
+	Racy     bool          // younger than two seconds at the scan: not to be trusted next time
 }
 
 // FileStamp is what the file system says about one file.
@@ -90,7 +91,13 @@ type FileStamp struct {
 
 // Same reports whether s and t describe the same, safely old state.
 func (s Stamp) Same(t Stamp) bool {
-	return !s.Racy && s.Files[0] != (FileStamp{}) && s.Files == t.Files
+	if s.Racy || s.File == (FileStamp{}) || s.File != t.File {
+		return false
+	}
+	if s.Sidecars == nil || t.Sidecars == nil {
+		return s.Sidecars == t.Sidecars
+	}
+	return *s.Sidecars == *t.Sidecars
 }
 
 // Entry is one skill as one source yields it. Its contents never change.
@@ -101,10 +108,14 @@ type Entry struct {
 	Location string // address of SKILL.md: file:///…, builtin:///name/SKILL.md, data:///name/SKILL.md
 	Dir      string // the entry directory, a link's own path; "" for data skills
 	RealDir  string // where Dir leads
+	File     string // name of the skill file in Dir: SKILL.md, or the spelling that was found
+	RealFile string // where a linked SKILL.md leads; "" when it is no link
 	Group    string // group folders between root and skill, information only
 	Aliases  []string
 	Stamp    Stamp
 	Stale    bool // the last good version of a file that is broken now
+
+	inner string // the skill's directory in the file system of an FS source
 }
 
 // Stats counts what a scan did.

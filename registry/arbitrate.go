@@ -1,0 +1,410 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/internal/fold"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+)
+
+// arbiter turns listings into a Snapshot: same files, states, groups, winners,
+// addresses. The result depends on its input only, never on the order of directories.
+type arbiter struct {
+	r    *Registry
+	out  *Snapshot
+	keys map[*Record]string // group keys that differ from Skill.Key
+}
+
+func (a *arbiter) arbitrate(listings []*source.Listing) *Snapshot {
+	a.collect(listings)
+	a.states()
+	candidates := a.candidates()
+	a.groups(candidates)
+	a.addresses()
+	a.gates()
+	s := a.out
+	slices.SortFunc(s.Winners, func(x, y *Record) int {
+		return cmp.Or(strings.Compare(x.Skill.Name, y.Skill.Name), strings.Compare(x.Address, y.Address))
+	})
+	sortDiagnostics(s.Diagnostics)
+	slices.SortFunc(s.Skipped, func(x, y source.Skipped) int {
+		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Code, y.Code))
+	})
+	s.lookup.build(a)
+	return s
+}
+
+// collect makes one record of each entry, equal files merged, and sorts them.
+func (a *arbiter) collect(listings []*source.Listing) {
+	total := 0
+	for _, l := range listings {
+		total += len(l.Entries)
+	}
+	s := a.out
+	slab := make([]Record, 0, total) // one block instead of an object a record
+	s.Diagnostics = slices.Clone(a.r.c.Diagnostics)
+	for i, l := range listings {
+		info := a.r.sources[i].Info()
+		s.sources = append(s.sources, Root{info.ID, info.Path, info.Kind, info.Trust, len(l.Entries), l.Complete})
+		s.Diagnostics = append(s.Diagnostics, l.Diagnostics...)
+		s.Skipped = append(s.Skipped, l.Skipped...)
+		s.Complete = s.Complete && l.Complete
+		s.Metrics.FilesRead += l.Stats.FilesRead
+		s.Metrics.FilesReused += l.Stats.FilesReused
+		for _, e := range l.Entries {
+			slab = append(slab, Record{Entry: e})
+		}
+	}
+	s.Metrics.Sources = len(listings)
+	s.All = make([]*Record, total)
+	for i := range slab {
+		s.All[i] = &slab[i]
+	}
+	a.sameFiles()
+	slices.SortFunc(s.All, func(x, y *Record) int {
+		return cmp.Or(strings.Compare(x.Location, y.Location), strings.Compare(x.Source.ID, y.Source.ID))
+	})
+	s.Metrics.Skills = len(s.All)
+}
+
+// file identifies the real SKILL.md of a record.
+type file struct{ dir, base string }
+
+func realFile(r *Record) file {
+	switch {
+	case r.RealFile != "":
+		return file{filepath.Dir(r.RealFile), filepath.Base(r.RealFile)}
+	case r.RealDir != "":
+		return file{r.RealDir, r.File}
+	}
+	return file{r.Location, ""}
+}
+
+// sameFiles keeps one record for one real file, at its strongest source; the other
+// paths become aliases. A source that is withheld is never the strongest: what a
+// person reaches through a trusted root is not lost to a pending one.
+func (a *arbiter) sameFiles() {
+	if len(a.r.sources) < 2 {
+		return
+	}
+	s := a.out
+	slices.SortStableFunc(s.All, func(x, y *Record) int {
+		if wx, wy := withheld(x.Source.Trust), withheld(y.Source.Trust); wx != wy {
+			if wx {
+				return 1
+			}
+			return -1
+		}
+		order, _ := a.r.policy.compare(x, y)
+		return order
+	})
+	first := make(map[file]*Record, len(s.All))
+	kept := s.All[:0]
+	for _, r := range s.All {
+		f := realFile(r)
+		keep, twice := first[f]
+		if !twice {
+			first[f] = r
+			kept = append(kept, r)
+			continue
+		}
+		alias := r.Dir
+		if alias == "" {
+			alias = r.Location
+		}
+		e := *keep.Entry
+		e.Aliases = append(slices.Clone(e.Aliases), alias)
+		e.Aliases = append(e.Aliases, r.Aliases...)
+		slices.Sort(e.Aliases)
+		e.Aliases = slices.DeleteFunc(slices.Compact(e.Aliases), func(p string) bool { return p == e.Dir })
+		keep.Entry = &e
+	}
+	s.All = kept
+}
+
+// states judges each record alone: unreadable ones and those of folders that nobody
+// trusted are no candidates.
+func (a *arbiter) states() {
+	for _, r := range a.out.All {
+		switch {
+		case !r.Skill.Valid:
+			r.State = Invalid
+			r.Reasons = append(r.Reasons, formatReason(r.Skill))
+		case withheld(r.Source.Trust):
+			r.State = Untrusted
+			why := a.r.reasons[r.Source.ID]
+			if why.Code == "" {
+				why = Reason{Code: "untrusted", Message: "nobody has trusted the folder " + r.Source.Path, Fix: "review it, then pass --trust-project"}
+			}
+			r.Reasons = append(r.Reasons, why)
+		default:
+			r.State = Available
+		}
+	}
+}
+
+// candidates returns the records that may win, by group key and then strength.
+func (a *arbiter) candidates() []*Record {
+	p := &a.r.policy
+	a.keys = map[*Record]string{}
+	var out []*Record
+	for _, r := range a.out.All {
+		if r.State != Available {
+			continue
+		}
+		if k := p.key(r); k != r.Skill.Key {
+			a.keys[r] = k
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(x, y *Record) int {
+		if c := strings.Compare(a.key(x), a.key(y)); c != 0 {
+			return c
+		}
+		order, _ := p.compare(x, y)
+		return order
+	})
+	return out
+}
+
+func (a *arbiter) key(r *Record) string {
+	if len(a.keys) > 0 {
+		if k, ok := a.keys[r]; ok {
+			return k
+		}
+	}
+	return r.Skill.Key
+}
+
+// groups finds the winner of each name.
+func (a *arbiter) groups(sorted []*Record) {
+	g := newGuard(a.r.policy.Guard, sorted)
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && a.key(sorted[n]) == a.key(sorted[0]) {
+			n++
+		}
+		a.group(sorted[:n], g)
+		sorted = sorted[n:]
+	}
+}
+
+// group decides one name. Candidates that are stronger than the winner and trusted
+// less stay usable under an address of their own.
+func (a *arbiter) group(rs []*Record, g *guard) {
+	s := a.out
+	win := -1
+	for i, r := range rs {
+		by := g.blocker(r, rs)
+		if by == nil {
+			win = i
+			break
+		}
+		r.Reasons = append(r.Reasons, Reason{
+			Code: "untrusted_shadow",
+			Message: fmt.Sprintf("%s of %s is trusted less than %s of %s and cannot take its name",
+				r.Skill.Name, r.Source.ID, by.Skill.Name, by.Source.ID),
+			Fix: "use it by its address",
+		})
+		s.Winners = append(s.Winners, r)
+	}
+	if win < 0 {
+		return
+	}
+	winner := rs[win]
+	s.Winners = append(s.Winners, winner)
+	if win+1 == len(rs) {
+		return
+	}
+	winner.Losers = slices.Clone(rs[win+1:])
+	for _, l := range winner.Losers {
+		a.lose(l, winner)
+	}
+}
+
+func (a *arbiter) lose(l, winner *Record) {
+	_, step := a.r.policy.compare(winner, l)
+	l.State, l.Winner = Shadowed, winner
+	l.Reasons = append(l.Reasons, Reason{
+		Code: "shadowed", Message: fmt.Sprintf("shadowed by %s of %s, decided by %s", place(winner), winner.Source.ID, step),
+		Fix: fmt.Sprintf("use %s@%s, or rename one of the two", l.Skill.Name, l.Source.ID),
+	})
+	equal := l.Skill.Digest == winner.Skill.Digest
+	if equal {
+		l.Reasons = append(l.Reasons, Reason{
+			Code: "duplicate", Message: "its SKILL.md is equal to " + place(winner), Fix: "remove one of the two copies",
+		})
+	}
+	if equal && a.r.policy.Collision != "always" {
+		a.out.Diagnostics = append(a.out.Diagnostics, finding("duplicate", place(l), "%s is a copy of %s", place(l), place(winner)))
+		return
+	}
+	if !a.r.c.QuietCopies {
+		a.out.Diagnostics = append(a.out.Diagnostics, finding("copies_differ", place(l),
+			"two skills are called %q: %s is used, %s is not, decided by %s", l.Skill.Name, place(winner), place(l), step))
+	}
+}
+
+// place is the path of a record's SKILL.md, or its location where it has no path.
+func place(r *Record) string {
+	if r.Dir == "" {
+		return r.Location
+	}
+	return filepath.Join(r.Dir, r.File)
+}
+
+// guard knows which candidates keep others from a look-alike name.
+type guard struct {
+	on     bool
+	bySkel map[string][]*Record
+	byHand map[string][]*Record
+}
+
+// newGuard prepares the guard only where two sources differ in a way that can block:
+// with nothing but trusted sources there is nothing to compare.
+func newGuard(on bool, candidates []*Record) *guard {
+	g := &guard{}
+	kinds := map[source.Info]bool{}
+	for _, r := range candidates {
+		kinds[source.Info{Kind: r.Source.Kind, Trust: r.Source.Trust}] = true
+	}
+	for x := range kinds {
+		for y := range kinds {
+			g.on = g.on || on && blocks(x, y)
+		}
+	}
+	if !g.on {
+		return g
+	}
+	g.bySkel, g.byHand = map[string][]*Record{}, map[string][]*Record{}
+	for _, r := range candidates {
+		skel := fold.Skeleton(r.Skill.Key)
+		g.bySkel[skel] = append(g.bySkel[skel], r)
+		g.byHand[r.Skill.Handle] = append(g.byHand[r.Skill.Handle], r)
+	}
+	return g
+}
+
+// blocker returns a record that keeps r from winning, or nil.
+func (g *guard) blocker(r *Record, group []*Record) *Record {
+	if !g.on {
+		return nil
+	}
+	for _, others := range [][]*Record{group, g.bySkel[fold.Skeleton(r.Skill.Key)], g.byHand[r.Skill.Handle]} {
+		for _, o := range others {
+			if o != r && o.Source.Namespace == r.Source.Namespace && blocks(o.Source, r.Source) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// addresses gives each record its unique address: the name for a winner, name@source
+// for the others, and the handle to the strongest of several.
+func (a *arbiter) addresses() {
+	s := a.out
+	taken := make(map[string]bool, len(s.All))
+	give := func(r *Record, forms ...string) {
+		for _, f := range forms {
+			if !taken[f] {
+				taken[f], r.Address = true, f
+				return
+			}
+		}
+		r.Address = r.Skill.Name + "@" + r.Location
+		taken[r.Address] = true
+	}
+	for _, r := range s.Winners {
+		if len(r.Reasons) == 0 { // no untrusted_shadow
+			give(r, bare(r))
+		}
+	}
+	for _, r := range s.All {
+		if r.Address == "" {
+			name := bare(r)
+			give(r, name+"@"+r.Source.ID, name+"@"+path.Clean(filepath.ToSlash(r.Dir)))
+		}
+	}
+	a.handles()
+}
+
+func bare(r *Record) string {
+	if r.Source.Namespace != "" {
+		return r.Source.Namespace + ":" + r.Skill.Name
+	}
+	return r.Skill.Name
+}
+
+// handles reports names that people would type alike.
+func (a *arbiter) handles() {
+	byHandle := make(map[string]*Record, len(a.out.Winners))
+	for _, r := range a.out.Winners {
+		h := r.Skill.Handle
+		if r.Source.Namespace != "" {
+			h = r.Source.Namespace + ":" + h
+		}
+		other := byHandle[h]
+		if other == nil {
+			byHandle[h] = r
+			continue
+		}
+		strong, weak := other, r
+		if order, _ := a.r.policy.compare(r, other); order < 0 {
+			strong, weak = r, other
+		}
+		byHandle[h] = strong
+		if a.key(strong) != a.key(weak) {
+			a.out.Diagnostics = append(a.out.Diagnostics, finding("handle_collision", place(weak),
+				"%q and %q are both typed %q, which means %s; the other is %q",
+				strong.Skill.Name, weak.Skill.Name, h, place(strong), weak.Address))
+		}
+	}
+}
+
+// gates hides winners whose conditions do not hold and notes what else keeps them
+// from the model.
+func (a *arbiter) gates() {
+	env := a.r.c.Environment
+	env.Skills = names(a.out.Winners)
+	for _, r := range a.out.Winners {
+		m := &r.Skill.Meta
+		if m.RequiresBeta != "" && (a.r.c.Beta == nil || !a.r.c.Beta(m.RequiresBeta)) {
+			r.State = Hidden
+			r.Reasons = append(r.Reasons, Reason{"beta", fmt.Sprintf("needs the beta flag %q", m.RequiresBeta), "turn the flag on"})
+		}
+		for _, need := range unmet(m.Conditions, env) {
+			r.State = Unmet
+			r.Reasons = append(r.Reasons, Reason{"unmet", need, "provide what it needs"})
+		}
+		if m.DisableModelInvocation {
+			r.Reasons = append(r.Reasons, Reason{"manual", "only a person may start it: disable-model-invocation is set", "start it with /" + r.Skill.Handle})
+		}
+		if !m.Listed {
+			r.Reasons = append(r.Reasons, Reason{"unlisted", "it is not in the catalog: listed is false", "ask for it by name"})
+		}
+	}
+}
+
+// formatReason says why a skill cannot be read: its first error.
+func formatReason(s *skill.Skill) Reason {
+	for _, d := range s.Diagnostics {
+		if d.Level == skill.LevelError {
+			return diagnosticReason(d)
+		}
+	}
+	return Reason{Code: "header", Message: "the file is no valid skill", Fix: "run lint on it"}
+}
+
+func sortDiagnostics(ds []skill.Diagnostic) {
+	slices.SortStableFunc(ds, func(x, y skill.Diagnostic) int {
+		return cmp.Or(strings.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line),
+			strings.Compare(x.Code, y.Code), strings.Compare(x.Message, y.Message))
+	})
+}

@@ -1,0 +1,36 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+)
+
+// UnknownError says that a selector names no skill. Show the suggestions, or for an
+// unknown origin the origins that the name has.
+type UnknownError struct {
+	Selector    string
+	Suggestions []string // at most three names that a model may see
+	Origins     []string // of a known name with an unknown origin: what may stand after "@"
+}
+
+func (e *UnknownError) Error() string {
+	msg := fmt.Sprintf("skill %q is unknown", e.Selector)
+	switch {
+	case len(e.Origins) > 0:
+		return msg + ": that name comes from " + strings.Join(e.Origins, ", ")
+	case len(e.Suggestions) > 0:
+		return msg + ": did you mean " + strings.Join(e.Suggestions, ", ") + "?"
+	}
+	return msg
+}
+
+// AmbiguousError says that a selector names several skills. Ask for one of the
+// addresses.
+type AmbiguousError struct {
+	Selector   string
+	Candidates []string // addresses
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("skill %q is ambiguous: %s", e.Selector, strings.Join(e.Candidates, ", "))
+}

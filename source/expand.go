@@ -1,0 +1,215 @@
+package source
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/skill"
+)
+
+// Kinds returns every kind, strongest first.
+func Kinds() []Kind {
+	return []Kind{Managed, DataDef, Project, Agent, User, PluginK, Package, Builtin, MCP}
+}
+
+// formPriority is the priority of a source that a person names.
+const formPriority = 100
+
+// Expand turns path forms into sources: a glob, a SKILL.md, a directory that holds
+// one, a directory to scan; KIND=PATH names another kind than project. Sources of a
+// person are trusted unless their kind never is. What a form leads to is judged at
+// each scan, so a path may appear later. Relative forms start at the workspace.
+func Expand(ctx context.Context, forms []string, e Env) ([]Source, []skill.Diagnostic) {
+	var out []Source
+	var diags []skill.Diagnostic
+	seen := map[string]bool{}
+	for _, form := range forms {
+		src, d := e.form(form)
+		diags = append(diags, d...)
+		if src == nil || seen[src.Info().ID] {
+			continue
+		}
+		seen[src.Info().ID] = true
+		out = append(out, src)
+	}
+	return out, diags
+}
+
+func (e Env) form(form string) (Source, []skill.Diagnostic) {
+	info := Info{Kind: Project, Trust: Trusted, Priority: formPriority, Origin: "source " + form}
+	explicit := false
+	path := form
+	if k, rest, ok := strings.Cut(form, "="); ok && slices.Contains(Kinds(), Kind(k)) {
+		info.Kind, path, explicit = Kind(k), rest, true
+		if info.Kind != Project {
+			info.Trust = DefaultTrust(info.Kind)
+		}
+	}
+	if e.os() == "windows" {
+		path = strings.ReplaceAll(path, `\`, "/")
+	}
+	if path == "" || strings.IndexByte(path, 0) >= 0 {
+		return nil, []skill.Diagnostic{finding("path_missing", form, "path is empty or holds a NUL")}
+	}
+	typed := path
+	if !e.Project {
+		var unknown string
+		if path, unknown = e.expandStart(path); unknown != "" {
+			return nil, []skill.Diagnostic{finding("path_variable", form, "variable %s of %q is not set", unknown, form)}
+		}
+	}
+	path = e.absolute(path)
+	if path == "" {
+		return nil, []skill.Diagnostic{finding("path_missing", form, "path %q is relative and there is no workspace", form)}
+	}
+	repo := Repository(e, e.Workspace)
+	if e.Project {
+		info.Trust = Pending
+		if !within(resolved(staticPart(path)), resolved(repo)) {
+			return nil, []skill.Diagnostic{finding("root_outside_project", path, "source %q of the project lies outside of it", form)}
+		}
+	}
+	if !explicit && inPackages(path) {
+		info.Kind, info.Trust, info.Priority = Package, DefaultTrust(Package), 0
+	}
+	info.ID, info.Path = "source:"+path, path
+	if info.Kind == Package {
+		info.ID = "package:" + path
+	} else if explicit {
+		info.ID = string(info.Kind) + ":" + path
+	}
+	o := e.dirOptions(withDefaults(info, info.ID))
+	o.Limits = o.Limits.WithDefaults()
+	o.Boundary = Repository(e, staticPart(path))
+	return &formSource{o: o, typed: typed, workspace: e.Workspace}, nil
+}
+
+// absolute returns a cleaned absolute path, one trailing separator removed; metacharacters stay.
+func (e Env) absolute(path string) string {
+	path = filepath.FromSlash(path)
+	if !filepath.IsAbs(path) {
+		if e.Workspace == "" {
+			return ""
+		}
+		path = filepath.Join(e.Workspace, path)
+	}
+	return filepath.Clean(path)
+}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// inPackages says whether a path has a segment where package managers put things.
+func inPackages(path string) bool {
+	for _, seg := range strings.Split(filepath.ToSlash(resolved(staticPart(path))), "/") {
+		if seg == "node_modules" || seg == "vendor" {
+			return true
+		}
+	}
+	return false
+}
+
+const globMeta = "*?{}[]"
+
+func isGlob(path string) bool { return strings.ContainsAny(path, globMeta) }
+
+// staticPart cuts a pattern at the last separator before its first metacharacter.
+func staticPart(path string) string {
+	i := strings.IndexAny(path, globMeta)
+	if i < 0 {
+		return path
+	}
+	cut := strings.LastIndexAny(path[:i], `/`+string(filepath.Separator))
+	if cut <= 0 {
+		return string(filepath.Separator)
+	}
+	return path[:cut]
+}
+
+// formSource reads one path form; what it is, is judged at each scan.
+type formSource struct {
+	o         DirOptions
+	typed     string // as written
+	workspace string
+}
+
+func (s *formSource) Info() Info     { return s.o.Info }
+func (s *formSource) format() Format { return s.o.Format }
+
+func (s *formSource) with(change func(*Info)) Source {
+	c := *s
+	change(&c.o.Info)
+	return &c
+}
+
+func (s *formSource) Open(ctx context.Context, e *Entry, rel string) (fs.File, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return openEntry(e, rel)
+}
+
+func (s *formSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
+	path := s.o.Info.Path
+	if isGlob(path) {
+		return s.scanGlob(ctx, prev)
+	}
+	o := s.o
+	o.Required = true
+	o.Limits = o.Limits.WithDefaults()
+	st, err := os.Stat(path)
+	switch {
+	case err != nil && os.IsNotExist(err):
+		return s.missing(path), nil
+	case err == nil && strings.EqualFold(filepath.Base(path), SkillFile):
+		o.One, path = true, filepath.Dir(path)
+	case err == nil && !st.IsDir():
+		return &Listing{Complete: true, Diagnostics: []skill.Diagnostic{
+			finding("path_missing", path, "path %q is neither a directory nor a %s", path, SkillFile),
+		}}, nil
+	default:
+		o.One = holdsAnySkillFile(path, o.Format.Dialect)
+	}
+	return Dir(path, o).Scan(ctx, prev)
+}
+
+func (s *formSource) missing(path string) *Listing {
+	d := finding("path_missing", path, "path %q does not exist", path)
+	if rel := strings.TrimLeft(s.typed, "/"); rel != s.typed && s.workspace != "" {
+		if _, err := os.Stat(filepath.Join(s.workspace, filepath.FromSlash(rel))); err == nil {
+			d.Fix = "did you mean \"" + rel + "\"?"
+		}
+	}
+	return &Listing{Complete: true, Diagnostics: []skill.Diagnostic{d}}
+}
+
+// holdsAnySkillFile says whether a directory is itself a skill, in any spelling.
+func holdsAnySkillFile(dir string, d skill.Dialect) bool {
+	if st, err := os.Lstat(filepath.Join(dir, SkillFile)); err == nil {
+		return !st.IsDir()
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(1024)
+		for _, e := range entries {
+			if picked, _ := PickSkillFile([]string{e.Name()}, d); picked != "" && !e.IsDir() {
+				return true
+			}
+		}
+		if err != nil {
+			return false
+		}
+	}
+}

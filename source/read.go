@@ -1,0 +1,221 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/deftskills/deft/skill"
+)
+
+// sidecars are the files beside SKILL.md that say more about a skill, in the order
+// of Stamp.Sidecars.
+var sidecars = [2]string{"SKILL.config.json", "agents/openai.yaml"}
+
+// racy is how young a file may be at a scan so that its times do not prove that it
+// is unchanged: file systems keep times in steps of up to two seconds.
+const racy = 2 * time.Second
+
+type visitState uint8
+
+const (
+	notSkill visitState = iota // no exact SKILL.md: the directory must be listed
+	isSkill
+	reused
+	isLink // SKILL.md is a link: decided in order, not in parallel
+	failed
+)
+
+type visit struct {
+	state visitState
+	entry *Entry
+	at    place
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
+
+// visit looks for exact SKILL.md in one directory without listing it.
+func (w *walker) visit(p place) visit {
+	stamp, typ, err := p.t.look(join(p.rel, SkillFile))
+	if err == nil {
+		switch typ {
+		case typeAbsent:
+			return visit{state: notSkill}
+		case typeLink:
+			return visit{state: isLink, at: p}
+		}
+	}
+	return w.load(p, SkillFile, stamp, typ, err)
+}
+
+// load reads the skill of one directory, or takes it from the former listing when
+// its stamp says that nothing changed.
+func (w *walker) load(p place, file string, stamp FileStamp, typ nodeType, err error) visit {
+	name := filepath.Join(p.dir, file)
+	switch {
+	case err != nil:
+		return w.broken(p, file, finding("file_unreadable", name, "%s cannot be read: %v", file, cause(err)))
+	case typ != typeFile:
+		return w.broken(p, file, finding("file_special", name, "%s is not a regular file", file))
+	}
+	return w.parse(p, file, "", stamp, func(buf []byte, max int64) ([]byte, FileStamp, error) {
+		return p.t.read(join(p.rel, file), buf, max)
+	})
+}
+
+type reader func(buf []byte, max int64) ([]byte, FileStamp, error)
+
+// parse turns one skill file into an entry. realFile is set when the file is a link.
+func (w *walker) parse(p place, file, realFile string, before FileStamp, read reader) visit {
+	name := filepath.Join(p.dir, file)
+	max := w.o.Format.Limits.File
+	if before.Size > max {
+		return w.broken(p, file, finding("limit_file", name, "%s has %d bytes; the limit is %d", file, before.Size, max))
+	}
+	stamp := Stamp{File: before, Sidecars: w.sidecarStamps(p)}
+	if old := w.former[p.dir]; old != nil && old.File == file && old.RealFile == realFile && (old.RealDir == p.real || old.Dir == "") && old.Stamp.Same(stamp) {
+		return visit{state: reused, entry: old, at: p}
+	}
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	src, after, err := read(*buf, max)
+	changed := false
+	if err == nil && after != before { // written to since the look: once more, then take what is there
+		before = after
+		src, after, err = read(*buf, max)
+		changed = err == nil && after != before
+	}
+	switch {
+	case errors.Is(err, ErrSpecial):
+		return w.broken(p, file, finding("file_special", name, "%s is not a regular file", file))
+	case err != nil:
+		return w.broken(p, file, finding("file_unreadable", name, "%s cannot be read: %v", file, cause(err)))
+	case int64(len(src)) > max:
+		return w.broken(p, file, finding("limit_file", name, "%s has more than %d bytes", file, max))
+	}
+	*buf = src[:0]
+	w.read.Add(1)
+	stamp.File = after
+	now := w.o.Now().UnixNano()
+	stamp.Racy = changed || now-after.MtimeNS < int64(racy) || now-after.CtimeNS < int64(racy)
+	e := w.entry(p, file, realFile)
+	e.Stamp = stamp
+	e.Skill = skill.Parse(src, w.options(p, e, w.readSidecars(p, stamp.Sidecars)))
+	if file != SkillFile {
+		add(e.Skill, finding("file_name", name, "file is called %q; its name is %s", file, SkillFile))
+	}
+	if changed {
+		add(e.Skill, finding("changed_during_read", name, "%s changed while it was read", file))
+	}
+	return visit{state: isSkill, entry: e, at: p}
+}
+
+// add attaches a finding to a skill that nobody else has seen yet.
+func add(s *skill.Skill, d skill.Diagnostic) { s.Diagnostics = append(s.Diagnostics, d) }
+
+// broken makes the entry of a skill whose file cannot be read: listed, never offered.
+func (w *walker) broken(p place, file string, d skill.Diagnostic) visit {
+	e := w.entry(p, file, "")
+	e.Skill = invalid(w.options(p, e, nil), d)
+	return visit{state: isSkill, entry: e, at: p}
+}
+
+// invalid returns a skill that has a directory's name, one finding and nothing else.
+func invalid(o skill.ParseOptions, d skill.Diagnostic) *skill.Skill {
+	s := skill.Parse(nil, o)
+	s.Valid, s.Diagnostics = false, []skill.Diagnostic{d}
+	return s
+}
+
+func (w *walker) entry(p place, file, realFile string) *Entry {
+	loc, dir := fileLocation(p.dir, file)
+	real := p.real
+	if real == dir {
+		real = dir // one string for both
+	}
+	return &Entry{
+		Source: w.o.Info, From: w.src, Location: loc, Dir: dir, RealDir: real,
+		Group: p.group, File: file, RealFile: realFile,
+	}
+}
+
+func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.ParseOptions {
+	path := e.Location[min(len(fileScheme), len(e.Location)):]
+	if full := e.Dir + string(filepath.Separator) + e.File; path != full {
+		path = full
+	}
+	return skill.ParseOptions{
+		Dialect: w.o.Format.Dialect, Limits: w.o.Format.Limits, DataDir: w.o.Format.DataDir,
+		Path: path, DirName: filepath.Base(p.dir), TargetDirName: filepath.Base(p.real), Sidecars: sides,
+	}
+}
+
+// sidecarStamps looks at both sidecars without opening them.
+func (w *walker) sidecarStamps(p place) *[2]FileStamp {
+	var got *[2]FileStamp
+	for i, name := range sidecars {
+		st, typ, err := p.t.look(join(p.rel, name))
+		if err != nil || typ == typeAbsent || typ == typeDir {
+			continue
+		}
+		if got == nil {
+			got = new([2]FileStamp)
+		}
+		got[i] = st
+	}
+	return got
+}
+
+// readSidecars reads the sidecars that exist. One that cannot be read is handed over
+// as a byte that no parser accepts, so that the skill says so and the rest loads.
+func (w *walker) readSidecars(p place, stamps *[2]FileStamp) map[string][]byte {
+	if stamps == nil {
+		return nil
+	}
+	unreadable := []byte{0}
+	got := map[string][]byte{}
+	for i, name := range sidecars {
+		if stamps[i] == (FileStamp{}) {
+			continue
+		}
+		got[name] = unreadable
+		max := w.o.Format.Limits.Sidecar
+		if src, _, err := w.readSidecar(p, name, max); err == nil {
+			got[name] = src
+		}
+	}
+	return got
+}
+
+func (w *walker) readSidecar(p place, name string, max int64) ([]byte, FileStamp, error) {
+	src, st, err := p.t.read(join(p.rel, name), nil, max)
+	if err == nil || w.o.Info.Links == LinksNone {
+		return src, st, err
+	}
+	real, lerr := filepath.EvalSymlinks(filepath.Join(p.dir, filepath.FromSlash(name)))
+	if lerr != nil || !w.mayLead(real) {
+		return nil, st, err
+	}
+	f, err := openRegular(real)
+	if err != nil {
+		return nil, st, err
+	}
+	defer f.Close()
+	return readFile(f, real, nil, max)
+}
+
+// regular passes f on if its descriptor says that it is a regular file.
+func regular[F fs.File](f F) (F, error) {
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = ErrSpecial
+	}
+	if err != nil {
+		f.Close()
+		var none F
+		return none, err
+	}
+	return f, nil
+}

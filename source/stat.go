@@ -1,0 +1,45 @@
+package source
+
+import "io/fs"
+
+// nodeType is what the walk needs to know about a name, never following a link.
+type nodeType uint8
+
+const (
+	typeAbsent nodeType = iota
+	typeFile
+	typeDir
+	typeLink
+	typeSpecial // FIFO, socket, device
+)
+
+func typeOf(m fs.FileMode) nodeType {
+	switch {
+	case m.IsRegular():
+		return typeFile
+	case m.IsDir():
+		return typeDir
+	case m&fs.ModeSymlink != 0:
+		return typeLink
+	}
+	return typeSpecial
+}
+
+// item is one name of a directory.
+type item struct {
+	name string
+	typ  nodeType
+}
+
+// tree is what the walk needs from a file system. Paths are slash-separated and
+// relative to the tree; "" is its root. No method follows a link in any component,
+// so a name that is exchanged for a link between two calls leads nowhere.
+type tree interface {
+	// list returns the names of a directory; cut says that their bytes passed max.
+	list(rel string, max int64) (items []item, cut bool, err error)
+	// look describes one name. An absent one is typeAbsent without an error.
+	look(rel string) (FileStamp, nodeType, error)
+	// read returns a regular file's bytes, in buf where they fit, and its stamp after the read.
+	read(rel string, buf []byte, max int64) ([]byte, FileStamp, error)
+	close()
+}

@@ -1,0 +1,197 @@
+//go:build unix
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// osTree walks a directory of the operating system through its descriptor: every
+// open is relative to it, so nothing outside can be reached by exchanging a parent.
+type osTree struct {
+	dir *os.File
+	fd  int
+}
+
+// openTree opens a resolved directory. O_NOFOLLOW makes a directory that has been
+// exchanged for a link since it was resolved an error.
+func openTree(real string) (tree, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Open(real, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: real, Err: err}
+	}
+	return &osTree{dir: os.NewFile(uintptr(fd), real), fd: fd}, nil
+}
+
+func (t *osTree) close() { t.dir.Close() }
+
+func (t *osTree) list(rel string, max int64) ([]item, bool, error) {
+	if rel == "" {
+		rel = "."
+	}
+	fd, err := openBeneath(t.fd, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, false, err
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close()
+	var items []item
+	var size int64
+	for {
+		batch, err := f.ReadDir(1024)
+		for _, e := range batch {
+			if size += int64(len(e.Name())); size > max {
+				return items, true, nil
+			}
+			items = append(items, item{e.Name(), typeOf(e.Type())})
+		}
+		if err == io.EOF {
+			return items, false, nil
+		}
+		if err != nil {
+			return items, false, err
+		}
+	}
+}
+
+func (t *osTree) look(rel string) (FileStamp, nodeType, error) {
+	if rel == "" {
+		rel = "."
+	}
+	var st unix.Stat_t
+	_, err := retry(func() (int, error) { return 0, unix.Fstatat(t.fd, rel, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	switch {
+	case err == nil:
+		return stampOf(&st), typeOfMode(uint32(st.Mode)), nil
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return FileStamp{}, typeAbsent, nil
+	}
+	return FileStamp{}, typeAbsent, err
+}
+
+func (t *osTree) read(rel string, buf []byte, max int64) ([]byte, FileStamp, error) {
+	fd, err := openBeneath(t.fd, rel, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, FileStamp{}, err
+	}
+	defer unix.Close(fd)
+	return readFD(fd, buf, max)
+}
+
+// readFD reads until the end or until more than max bytes are there; the type is
+// judged on the descriptor, which cannot be exchanged any more.
+func readFD(fd int, buf []byte, max int64) ([]byte, FileStamp, error) {
+	buf = buf[:0]
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		room := cap(buf) - len(buf)
+		n, err := retry(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
+		if err != nil {
+			return nil, FileStamp{}, err
+		}
+		buf = buf[:len(buf)+n]
+		if n < room || int64(len(buf)) > max { // a short read of a regular file is its end
+			break
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, FileStamp{}, err
+	}
+	if typeOfMode(uint32(st.Mode)) != typeFile {
+		return nil, FileStamp{}, ErrSpecial
+	}
+	return buf, stampOf(&st), nil
+}
+
+// openStepwise opens rel one component at a time, none of them a link. It serves
+// systems without openat2.
+func openStepwise(fd int, rel string, flags int) (int, error) {
+	dir, owned := fd, false
+	for {
+		name, rest, more := strings.Cut(rel, "/")
+		want := flags
+		if more {
+			want = unix.O_RDONLY | unix.O_DIRECTORY
+		}
+		next, err := retry(func() (int, error) {
+			return unix.Openat(dir, name, want|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		})
+		if owned {
+			unix.Close(dir)
+		}
+		if err != nil || !more {
+			return next, err
+		}
+		dir, owned, rel = next, true, rest
+	}
+}
+
+// openRegular opens a resolved path for reading, whatever it has become since: only
+// a regular file is returned.
+func openRegular(name string) (*os.File, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return regular(os.NewFile(uintptr(fd), name))
+}
+
+// openIn opens a file below root, links inside it allowed; O_NONBLOCK so that a
+// FIFO cannot hang the caller.
+func openIn(root *os.Root, rel string) (*os.File, error) {
+	return root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+}
+
+func retry(f func() (int, error)) (int, error) {
+	for {
+		n, err := f()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+func stampOf(st *unix.Stat_t) FileStamp {
+	return FileStamp{
+		Dev: uint64(st.Dev), Ino: uint64(st.Ino), Size: st.Size,
+		MtimeNS: st.Mtim.Nano(), CtimeNS: st.Ctim.Nano(),
+	}
+}
+
+func typeOfMode(m uint32) nodeType {
+	switch m & unix.S_IFMT {
+	case unix.S_IFREG:
+		return typeFile
+	case unix.S_IFDIR:
+		return typeDir
+	case unix.S_IFLNK:
+		return typeLink
+	}
+	return typeSpecial
+}
+
+// dirID identifies a directory however it was reached; a link is followed.
+func dirID(name string) (id [2]uint64, isDir bool, err error) {
+	var st unix.Stat_t
+	if _, err = retry(func() (int, error) { return 0, unix.Stat(name, &st) }); err != nil {
+		return id, false, fmt.Errorf("%s: %w", path.Base(name), err)
+	}
+	return [2]uint64{uint64(st.Dev), uint64(st.Ino)}, typeOfMode(uint32(st.Mode)) == typeDir, nil
+}
+
+func isLoop(err error) bool { return errors.Is(err, unix.ELOOP) }

@@ -1,0 +1,375 @@
+package source
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ignored names are never opened: version control, dependencies, caches.
+var ignored = []string{
+	".git", ".hg", ".svn", ".jj", "node_modules", "bower_components", ".venv", "venv",
+	"__pycache__", ".cache", ".tox", ".mypy_cache", ".pytest_cache", ".terraform",
+}
+
+// place is one directory of the walk: where it is in a tree, and its two paths.
+type place struct {
+	t         tree
+	rel       string // in t
+	dir, real string
+	group     string
+	depth     int
+	linked    bool // reached through a link: its directories may have been visited
+}
+
+func (p place) child(name string) place {
+	p.rel = join(p.rel, name)
+	same := p.dir == p.real
+	p.dir = p.dir + string(filepath.Separator) + name
+	if same {
+		p.real = p.dir
+	} else {
+		p.real = p.real + string(filepath.Separator) + name
+	}
+	p.depth++
+	return p
+}
+
+func join(rel, name string) string {
+	if rel == "" {
+		return name
+	}
+	return rel + "/" + name
+}
+
+// walker is one Scan of one root. Only visit runs in parallel.
+type walker struct {
+	o        *DirOptions
+	src      Source
+	ctx      context.Context
+	deadline time.Time
+	out      *Listing
+	former   map[string]*Entry // of the previous listing, by Dir
+
+	groups  []string // real paths of directories that were listed
+	links   []place
+	visited map[[2]uint64]*Entry // nil entry: a group folder; built when the first link needs it
+	aliases map[*Entry][]string
+	read    atomic.Int64
+	stopped bool
+	roots   []string // resolved Boundary and Roots
+}
+
+func (w *walker) remember(prev *Listing) {
+	if prev == nil {
+		return
+	}
+	w.former = make(map[string]*Entry, len(prev.Entries))
+	for _, e := range prev.Entries {
+		dir := e.Dir
+		if dir == "" {
+			dir = string(filepath.Separator) + filepath.FromSlash(e.inner)
+		}
+		w.former[dir] = e
+	}
+}
+
+func (w *walker) note(code, file, format string, args ...any) {
+	w.out.Diagnostics = append(w.out.Diagnostics, finding(code, file, format, args...))
+}
+
+// skip notes a place that looks like a skill and is none, for explain too.
+func (w *walker) skip(code, name, file, format string, args ...any) {
+	d := finding(code, file, format, args...)
+	w.out.Diagnostics = append(w.out.Diagnostics, d)
+	w.out.Skipped = append(w.out.Skipped, Skipped{Name: name, Path: file, Code: code, Message: d.Message})
+}
+
+func (w *walker) walkRoot(p place) {
+	if w.o.One {
+		w.one(p)
+	} else {
+		w.walk(p)
+	}
+	w.follow()
+	w.out.Stats.FilesRead += int(w.read.Load())
+}
+
+// follow walks the links that were met, after everything that is no link: a real
+// directory is the entry, a link to it the alias.
+func (w *walker) follow() {
+	for len(w.links) > 0 && !w.stop() {
+		batch := w.links
+		w.links = nil
+		slices.SortFunc(batch, func(a, b place) int { return strings.Compare(a.dir, b.dir) })
+		for _, l := range batch {
+			w.followDir(l)
+		}
+	}
+}
+
+func (w *walker) one(p place) {
+	v := w.visit(p)
+	if v.state == notSkill {
+		items, _, err := p.t.list(p.rel, w.o.Limits.NameBytes)
+		if err != nil {
+			w.unreadableRoot(p.dir, err)
+			return
+		}
+		if w.variant(p, items) {
+			return
+		}
+		w.note("path_missing", p.dir, "directory %q holds no %s", p.dir, SkillFile)
+		return
+	}
+	w.take(v)
+}
+
+// stop reports whether the walk must end, saying why once.
+func (w *walker) stop() bool {
+	if w.stopped || w.ctx.Err() != nil {
+		return true
+	}
+	root, l := w.o.Info.Path, w.o.Limits
+	switch {
+	case len(w.out.Entries) >= l.Skills:
+		w.note("limit_root", root, "root %q holds more than %d skills; the rest is not listed", root, l.Skills)
+	case w.out.Stats.Directories > l.Directories:
+		w.note("limit_walk", root, "walk of %q passed %d directories; the rest is not listed", root, l.Directories)
+	case w.o.Now().After(w.deadline):
+		w.note("limit_walk", root, "walk of %q took longer than %s; the rest is not listed", root, l.Time)
+	default:
+		return false
+	}
+	w.stopped, w.out.Complete = true, false
+	return true
+}
+
+// walk lists one directory that is no skill (or is the root) and everything below.
+func (w *walker) walk(p place) {
+	w.out.Stats.Directories++
+	items, cut, err := p.t.list(p.rel, w.o.Limits.NameBytes)
+	if err != nil {
+		w.note("root_unreadable", p.dir, "directory %q cannot be read: %v", p.dir, cause(err))
+		if p.depth == 0 {
+			w.out.Complete = false
+		}
+		return
+	}
+	if cut {
+		w.out.Complete = false
+		w.note("limit_walk", p.dir, "names of %q take more than %d bytes; the rest is not listed", p.dir, w.o.Limits.NameBytes)
+	}
+	w.groups = append(w.groups, p.real)
+	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
+	if p.depth == 0 {
+		w.stray(p, items)
+	} else if w.variant(p, items) {
+		return
+	}
+	w.children(p, w.directories(p, items))
+}
+
+// directories returns the names to visit: ignored ones are noted, links kept for later.
+func (w *walker) directories(p place, items []item) []string {
+	names := make([]string, 0, len(items))
+	for _, it := range items {
+		switch {
+		case it.typ != typeDir && it.typ != typeLink:
+		case slices.Contains(ignored, it.name) || slices.Contains(w.o.Ignore, it.name):
+			w.out.Skipped = append(w.out.Skipped, Skipped{
+				Name: it.name, Path: filepath.Join(p.dir, it.name), Code: "ignored_directory",
+				Message: "directory is on the ignore list and never opened",
+			})
+		case it.typ == typeLink:
+			w.links = append(w.links, p.child(it.name))
+		default:
+			names = append(names, it.name)
+		}
+	}
+	return names
+}
+
+// children visits the directories of p. SKILL.md files are opened first, many at
+// once; only then are the directories without one listed, in order.
+func (w *walker) children(p place, names []string) {
+	if p.depth >= w.o.Limits.Depth {
+		w.probe(p, names)
+		return
+	}
+	if room := w.o.Limits.Skills - len(w.out.Entries); len(names) > room {
+		// More names than skills may be taken: in steps, so that the limit bounds the work.
+		w.children(p, names[:max(room, 0)])
+		if w.stop() {
+			return
+		}
+		if room <= 0 {
+			return
+		}
+		w.children(p, names[room:])
+		return
+	}
+	found := w.visitAll(p, names)
+	w.out.Stats.Directories += len(names)
+	for i, v := range found {
+		if w.stop() {
+			return
+		}
+		if v.state != notSkill {
+			w.take(v)
+			continue
+		}
+		w.out.Stats.Directories-- // walk counts it
+		c := p.child(names[i])
+		if p.linked && w.seen(c) {
+			continue
+		}
+		c.group = p.group
+		w.walk(grouped(c))
+	}
+}
+
+// grouped moves a directory's own name into the group of what is below it.
+func grouped(p place) place {
+	p.group = join(p.group, filepath.Base(p.dir))
+	return p
+}
+
+func (w *walker) visitAll(p place, names []string) []visit {
+	found := make([]visit, len(names))
+	workers := min(w.o.Limits.Parallel, (len(names)+15)/16)
+	if workers < 2 {
+		for i, n := range names {
+			found[i] = w.visit(p.child(n))
+		}
+		return found
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(names) || w.ctx.Err() != nil {
+					return
+				}
+				found[i] = w.visit(p.child(names[i]))
+			}
+		})
+	}
+	group.Wait()
+	return found
+}
+
+// take keeps what visit found.
+func (w *walker) take(v visit) {
+	switch v.state {
+	case isSkill, reused:
+		if v.at.linked && w.seen(v.at) {
+			return
+		}
+		if v.state == reused {
+			w.out.Stats.FilesReused++
+		}
+		w.out.Entries = append(w.out.Entries, v.entry)
+		if w.visited != nil {
+			if id, _, err := dirID(v.entry.RealDir); err == nil {
+				w.visited[id] = v.entry
+			}
+		}
+	case isLink:
+		w.followFile(v.at, SkillFile)
+	}
+}
+
+// variant takes a skill whose file has another spelling than SKILL.md.
+func (w *walker) variant(p place, items []item) bool {
+	var names []string
+	for _, it := range items {
+		if it.typ != typeDir && strings.EqualFold(it.name, SkillFile) {
+			names = append(names, it.name)
+		}
+	}
+	name, _ := PickSkillFile(names, w.o.Format.Dialect)
+	if name == "" {
+		return false
+	}
+	p.group = parentGroup(p)
+	stamp, typ, err := p.t.look(join(p.rel, name))
+	if err == nil && typ == typeLink {
+		w.followFile(p, name)
+		return true
+	}
+	w.take(w.load(p, name, stamp, typ, err))
+	return true
+}
+
+// parentGroup undoes grouped: a skill's own directory is no group.
+func parentGroup(p place) string {
+	if i := strings.LastIndexByte(p.group, '/'); i >= 0 {
+		return p.group[:i]
+	}
+	return ""
+}
+
+// stray reports a skill file that lies in the root itself.
+func (w *walker) stray(p place, items []item) {
+	for _, it := range items {
+		if it.typ != typeDir && strings.EqualFold(it.name, SkillFile) {
+			file := filepath.Join(p.dir, it.name)
+			d := finding("root_skill_file", file, "%s lies in the root itself and is not read as a skill", it.name)
+			w.out.Diagnostics = append(w.out.Diagnostics, d)
+			w.out.Skipped = append(w.out.Skipped, Skipped{Name: filepath.Base(p.dir), Path: file, Code: "stray", Message: d.Message})
+			return
+		}
+	}
+}
+
+// probe looks for skills below the depth limit by name only: no file is opened.
+func (w *walker) probe(p place, names []string) {
+	budget := w.o.Limits.ProbeDirs
+	queue := make([]place, 0, len(names))
+	for _, n := range names {
+		queue = append(queue, p.child(n))
+	}
+	cut := false
+	for len(queue) > 0 && !cut {
+		c := queue[0]
+		queue = queue[1:]
+		if budget--; budget < 0 || c.depth > w.o.Limits.ProbeDepth {
+			cut = true
+			break
+		}
+		items, _, err := c.t.list(c.rel, w.o.Limits.NameBytes)
+		if err != nil {
+			continue
+		}
+		slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
+		if w.tooDeep(c, items) {
+			continue
+		}
+		for _, it := range items {
+			if it.typ == typeDir && !slices.Contains(ignored, it.name) {
+				queue = append(queue, c.child(it.name))
+			}
+		}
+	}
+	if cut {
+		w.note("too_deep", p.dir, "directories of %q are deeper than %d levels and were not searched to the end", p.dir, w.o.Limits.Depth)
+	}
+}
+
+func (w *walker) tooDeep(c place, items []item) bool {
+	for _, it := range items {
+		if it.typ != typeDir && strings.EqualFold(it.name, SkillFile) {
+			w.skip("too_deep", filepath.Base(c.dir), filepath.Join(c.dir, it.name),
+				"skill is %d levels below its root; the limit is %d", c.depth, w.o.Limits.Depth)
+			return true
+		}
+	}
+	return false
+}
