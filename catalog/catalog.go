@@ -3,6 +3,7 @@ package catalog
 import (
 	"strings"
 
+	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/internal/tokens"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
@@ -95,7 +96,8 @@ type Rank struct {
 }
 
 // ToolNames are the names under which the model finds the tools; "" = not exposed.
-// Texts name only what is exposed.
+// Texts name only what is exposed. Search may be a name that the tool would have:
+// Catalog.NeedsSearch then says whether to expose it.
 type ToolNames struct{ Skill, Read, Search string }
 
 // Routed is one routed skill as the router judged it.
@@ -129,6 +131,16 @@ func (c Catalog) Prefix() string {
 		return ""
 	}
 	return strings.Join(filled(c.Guidance.Text, c.Stable.Text), "\n\n")
+}
+
+// NeedsSearch reports whether the model must be given the tool tools.Search: the
+// catalog names it, or lists more skills than a reader takes in at once. It is the
+// same for every turn of a Key.
+func (c Catalog) NeedsSearch(tools ToolNames) bool {
+	if tools.Search == "" {
+		return false
+	}
+	return c.Report.visible() > limits.CatalogMany || c.Report.Shown < c.Report.visible() || c.Report.Full < c.Report.Shown
 }
 
 func filled(parts ...string) []string {

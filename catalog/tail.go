@@ -37,7 +37,7 @@ func (r *Renderer) addTail(c *Catalog, in Input, o options) {
 	if c.Report.Mode == ModeRouted {
 		text = r.routedTail(c, in, o)
 	} else {
-		text = hints(c.plan, in, o)
+		text = hints(c, in, o)
 	}
 	if text == "" {
 		return
@@ -48,9 +48,10 @@ func (r *Renderer) addTail(c *Catalog, in Input, o options) {
 
 // hints names the routed skills with their reasons, as many as the reserve holds.
 // The descriptions stand in the stable block.
-func hints(p *plan, in Input, o options) string {
+func hints(c *Catalog, in Input, o options) string {
+	p := c.plan
 	if in.Fit == "none" {
-		if in.Tools.Search == "" {
+		if !c.NeedsSearch(in.Tools) {
 			return ""
 		}
 		return within(o, fmt.Sprintf("No listed skill matches this request; %s looks inside all %d.", in.Tools.Search, len(p.visible)))

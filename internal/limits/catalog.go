@@ -15,6 +15,7 @@ const (
 	CatalogHints       = 8    // lines of the tail in mode stable
 	CatalogTopK        = 24   // entries of the tail in mode routed
 	CatalogRanked      = 20   // skills of each of the ranks recent and pinned
+	CatalogMany        = 20   // listed skills above which the model is given a search
 	CatalogLines       = 200_000
 	CatalogResults     = 16
 )
