@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"cmp"
 	"crypto/sha256"
+	"path"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -67,7 +67,11 @@ func locationOf(r *registry.Record) string {
 	if r.Dir == "" {
 		return r.Location
 	}
-	return strings.TrimSuffix(filepath.ToSlash(r.Dir), "/") + "/" + cmp.Or(r.File, "SKILL.md")
+	file := path.Base(r.Location)
+	if !strings.EqualFold(file, "SKILL.md") {
+		file = "SKILL.md"
+	}
+	return strings.TrimSuffix(filepath.ToSlash(r.Dir), "/") + "/" + file
 }
 
 func recipeOf(r *registry.Record, s shape, u Unit) recipe {

@@ -49,9 +49,8 @@ func Tokens(text string, yield func(Token) bool) {
 
 // analyzer turns text into terms. It is immutable.
 type analyzer struct {
-	stem   bool
-	stop   map[string]struct{}
-	common map[string]float64 // see rarity
+	stem bool
+	stop map[string]struct{}
 }
 
 func newAnalyzer(o Options) *analyzer {
@@ -63,7 +62,7 @@ func newAnalyzer(o Options) *analyzer {
 			}
 		}
 	}
-	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words)), common: readCommon()}
+	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words))}
 	for _, w := range words {
 		a.stop[strings.ToLower(w)] = struct{}{}
 	}

@@ -55,7 +55,7 @@ func (t *Turn) policy(c *candidate) *ToolPolicy {
 	if !m.AllowedTools.Declared && !m.DisallowedTools.Declared {
 		return nil
 	}
-	values := places(t.s.facts(c))
+	values := t.s.places(c.act)
 	expand := func(entries []string) []string {
 		var out []string
 		for _, text := range entries {

@@ -62,6 +62,11 @@ func (b *builder) metadataBlocks(metadata *Node) {
 	b.nonStrings(metadata)
 }
 
+// says reports whether any block holds a value for a key.
+func (b *builder) says(id keyID) bool {
+	return slices.ContainsFunc(b.blocks, func(bl *block) bool { return !bl.keys[id].value.IsNull() })
+}
+
 func (b *builder) fillMap(bl *block, n *Node) {
 	if n.Kind != MappingNode {
 		d := b.note("type_mismatch", bl, n, "%s is a %s, not a mapping", strings.TrimSuffix(bl.prefix, "."), n.Kind)
@@ -71,10 +76,11 @@ func (b *builder) fillMap(bl *block, n *Node) {
 	b.fill(bl, n)
 }
 
-// unfold reads the compact JSON that an export writes for maps and lists.
+// unfold reads the compact JSON that an export writes for maps and lists, and for
+// texts that would look like JSON.
 func unfold(v *Node) *Node {
 	text, ok := v.Text()
-	if !ok || text == "" || text[0] != '{' && text[0] != '[' {
+	if !ok || text == "" || strings.IndexByte("{[\"", text[0]) < 0 {
 		return v
 	}
 	if n, why := parseJSON([]byte(text), v.Line, v.Column); why == nil {

@@ -217,7 +217,8 @@ func (b *builder) foreignBlocks(m *Meta, c *Conditions, metadata *Node) {
 	if field, _ := find(metadata, "openclaw"); field.key != nil {
 		b.openClaw(c, field)
 	}
-	if hermes := metadata.Get("hermes"); hermes != nil && hermes.Kind == MappingNode {
+	if hermes := metadata.Get("hermes"); hermes != nil && unfold(hermes).Kind == MappingNode {
+		hermes = unfold(hermes)
 		bl := b.top
 		bl.prefix = "metadata.hermes."
 		read := func(printed string) []string {

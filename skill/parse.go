@@ -107,7 +107,7 @@ func (b *builder) file(src []byte) {
 		b.note("body_empty", &b.top, &Node{Line: last, Column: 1}, "body is empty")
 	}
 	b.host(src)
-	if s.Meta.DisplayName != "" && b.top.keys[keyTitle].value.IsNull() && b.o.Sidecars[SidecarOpenAI] != nil && s.Title == s.Name {
+	if s.Meta.DisplayName != "" && !b.says(keyTitle) && b.o.Sidecars[SidecarOpenAI] != nil && s.Title == s.Name {
 		s.Title = s.Meta.DisplayName
 	}
 }
@@ -127,8 +127,8 @@ func (b *builder) host(src []byte) {
 	}
 	verdict := Validate(Input{Source: src, Path: b.o.Path, DirName: b.o.DirName, Limits: b.limits}, profile)
 	for _, d := range verdict.Diagnostics {
-		if d.Level != LevelError {
-			continue
+		if d.Level != LevelError || d.Code == "value_enum" || d.Code == "value_range" {
+			continue // a load stops for header, name and description; the rest is the verdict's
 		}
 		b.invalid = true
 		if i := slices.IndexFunc(b.notes, func(n Diagnostic) bool { return n.Code == d.Code && n.Line == d.Line }); i >= 0 {

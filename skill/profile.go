@@ -77,9 +77,10 @@ type Properties struct {
 // ProfileDeft.
 func Validate(in Input, p Profile) Report {
 	in = in.withDefaults()
-	spec, ok := profileSpecs()[p]
+	spec, ok := specOf(p)
 	if !ok {
-		p, spec = ProfileDeft, profileSpecs()[ProfileDeft]
+		p = ProfileDeft
+		spec, _ = specOf(p)
 	}
 	v := verdict{in: in, spec: spec}
 	v.run()

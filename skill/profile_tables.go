@@ -27,41 +27,46 @@ const (
 	pluginAliases       = 20
 )
 
-// profileSpecs returns every profile as data.
-func profileSpecs() map[Profile]profileSpec {
+// specOf returns a profile as data; ok is false for a profile that there is not.
+func specOf(p Profile) (spec profileSpec, ok bool) {
 	anyYAML := yamlAllowed{flow: true, tags: true, aliases: pluginAliases}
-	strict := profileSpec{
-		split: cutLiteral, bom: true, yaml: "Invalid YAML in frontmatter: ",
-		texts: map[string]string{
-			"header_missing":   "SKILL.md must start with YAML frontmatter (---)",
-			"header_unclosed":  "SKILL.md frontmatter not properly closed with ---",
-			"yaml_not_mapping": "SKILL.md frontmatter must be a YAML mapping",
-		},
-		rules: standardRules(),
-	}
-	upload := strict
-	upload.rules = slices.Concat(strict.rules, uploadRules())
-	return map[Profile]profileSpec{
-		ProfileDeft:        {judge: judgeDeft},
-		ProfileAgentskills: strict,
-		ProfileClaudeAI:    upload,
-		ProfileCodex:       {split: cutFences, allow: anyYAML, rules: codexRules()},
-		ProfileClaudeCode:  {split: cutFences, allow: anyYAML, bare: true, rules: claudeCodeRules()},
-		ProfileMastra: {
+	switch p {
+	case ProfileDeft:
+		return profileSpec{judge: judgeDeft}, true
+	case ProfileAgentskills, ProfileClaudeAI:
+		spec = profileSpec{
+			split: cutLiteral, bom: true, yaml: "Invalid YAML in frontmatter: ", rules: standardRules(),
+			texts: map[string]string{
+				"header_missing":   "SKILL.md must start with YAML frontmatter (---)",
+				"header_unclosed":  "SKILL.md frontmatter not properly closed with ---",
+				"yaml_not_mapping": "SKILL.md frontmatter must be a YAML mapping",
+			},
+		}
+		if p == ProfileClaudeAI {
+			spec.rules = append(spec.rules, uploadRules()...)
+		}
+		return spec, true
+	case ProfileCodex:
+		return profileSpec{split: cutFences, allow: anyYAML, rules: codexRules()}, true
+	case ProfileClaudeCode:
+		return profileSpec{split: cutFences, allow: anyYAML, bare: true, rules: claudeCodeRules()}, true
+	case ProfileMastra:
+		return profileSpec{
 			split: cutMastra, allow: anyYAML, yaml: "Invalid frontmatter: ", rules: mastraRules(),
 			texts: map[string]string{"yaml_not_mapping": "Expected object, received text or list"},
-		},
-		ProfileBlade: {
+		}, true
+	case ProfileBlade:
+		return profileSpec{
 			split: cutFences, allow: anyYAML, yaml: "cannot parse YAML header: ", rules: bladeRules(),
 			texts: map[string]string{"header_missing": "missing YAML frontmatter"},
-		},
-		ProfilePluginStrict: {
-			split: cutFences, allow: anyYAML, bom: true, code: "SKILL_SCHEMA_INVALID", rules: pluginRules(),
-		},
+		}, true
+	case ProfilePluginStrict:
+		return profileSpec{split: cutFences, allow: anyYAML, bom: true, code: "SKILL_SCHEMA_INVALID", rules: pluginRules()}, true
 	}
+	return profileSpec{}, false
 }
 
-// lacks, holds and long make the checks that most rules are.
+// What follows makes the checks that most rules are.
 
 // lacks complains when the header has no such key.
 func lacks(message string) func(*verdict, *hostField) string {
@@ -108,7 +113,7 @@ func runes(s string) int { return utf8.RuneCountInString(s) }
 // units counts UTF-16 units, as hosts written in JavaScript do.
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// standardName of a text: trimmed and in compatibility form.
+// standardForm of a text: trimmed and in compatibility form.
 func standardForm(s string) string { return norm.NFKC.String(strings.TrimSpace(s)) }
 
 func standardRules() []hostRule {

@@ -150,6 +150,9 @@ func TestProfilesRefuse(t *testing.T) {
 			if d.File != "SKILL.md" || d.Line < 1 || d.Fix == "" {
 				t.Errorf("%s: diagnostic without place or fix: %+v", c.profile, d)
 			}
+			if _, ok := LookupCode(d.Code); !ok {
+				t.Errorf("%s: code %q is not in the table", c.profile, d.Code)
+			}
 		}
 		if !found {
 			t.Errorf("%s: %.60q: want %s %q, got %+v", c.profile, c.lines, c.code, c.text, r.Diagnostics)
@@ -188,7 +191,8 @@ func TestProfilesPass(t *testing.T) {
 // Every rule of every table has a fixture that breaks it; the plain one breaks none.
 func TestEveryRuleHasItsFixture(t *testing.T) {
 	t.Parallel()
-	for p, spec := range profileSpecs() {
+	for _, p := range Profiles() {
+		spec, _ := specOf(p)
 		for i, r := range spec.rules {
 			broken := false
 			for _, c := range hostCases() {

@@ -92,12 +92,15 @@ func (p Pattern) named(tool string) bool {
 	if p.name == "*" || p.name == tool {
 		return true
 	}
-	if !strings.Contains(p.name, "*") {
+	stem, glob := strings.CutSuffix(p.name, "*")
+	if !glob {
 		return Canonical(p.name) == Canonical(tool)
 	}
-	name := []rune(p.name)
-	glob := word{text: name, quoted: make([]bool, len(name))}
-	return globRunes(glob, []rune(tool)) || globRunes(glob, []rune(Canonical(tool)))
+	if strings.Contains(stem, "*") { // mcp__server__a*b*
+		ok, err := path.Match(p.name, tool)
+		return err == nil && ok
+	}
+	return strings.HasPrefix(tool, stem) || strings.HasPrefix(Canonical(tool), stem)
 }
 
 func (p Pattern) covers(c Call) bool {
