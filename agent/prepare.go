@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func (t *turn) preload() ([]route.Preload, error) {
 	if unknown != "" {
 		t.emit(Event{Type: Preloaded, Skill: &SkillEvent{
 			Name: unknown, By: "user", Code: "command_unknown",
-			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is", unknown),
+			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is%s", unknown, closeTo(t.turn.Snapshot(), unknown)),
 		}})
 	}
 	list = append(list, t.in.Skills...)
@@ -118,12 +119,22 @@ func skillEvent(a session.Activation, by string) SkillEvent {
 	}
 }
 
-// knows reports whether name finds a skill that a person may start.
+// knows reports whether name finds a skill, be it one of several: the session then
+// says which there are.
 func knows(snap *registry.Snapshot, name string) bool {
-	folded := strings.ToLower(name)
-	return slices.ContainsFunc(snap.Winners, func(r *registry.Record) bool {
-		return r.Address == name || r.Skill.Key == folded || r.Skill.Handle == folded || string(r.Skill.ID()) == name
-	})
+	_, err := snap.Lookup(name)
+	var several *registry.AmbiguousError
+	return err == nil || errors.As(err, &several)
+}
+
+// closeTo returns names that resemble one that finds nothing.
+func closeTo(snap *registry.Snapshot, name string) string {
+	_, err := snap.Lookup(name)
+	var unknown *registry.UnknownError
+	if !errors.As(err, &unknown) || len(unknown.Suggestions) == 0 {
+		return ""
+	}
+	return "; close names: /" + strings.Join(unknown.Suggestions, ", /")
 }
 
 // prompt lays out the blocks as they stand now.

@@ -17,8 +17,8 @@ type Server struct {
 
 	http  *httptest.Server
 	asked chan struct{}
-	done chan struct{}
-	once sync.Once
+	done  chan struct{}
+	once  sync.Once
 
 	mu       sync.Mutex
 	steps    []Step
