@@ -146,7 +146,7 @@ func (b *builder) conflict(field string, best member, from *block, m member, bl 
 		return
 	}
 	code := "block_conflict"
-	if from.place != atTop && from.prefix == "" {
+	if from.origin != skillFile {
 		code = "sidecar_conflict"
 	}
 	b.note(code, bl, m.key, "%s is %s here and %s in %s, which counts", field, m.value.short(), best.value.short(),
