@@ -72,7 +72,7 @@ type View struct {
 	HideUntrusted bool              // leave skills of untrusted origin out instead of marking them
 	Unmet         map[string]string // addresses whose conditions fail now, and the names of these conditions
 	Touched       map[string]bool   // addresses whose paths matched a touched file; nil = not tracked, all pass
-	Flags         map[string]bool   // beta flags
+	Flags         map[string]bool   // beta flags; nil = as the registry judged
 	Servers       []string          // configured MCP servers
 }
 

@@ -1,8 +1,8 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"path"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -67,11 +67,7 @@ func locationOf(r *registry.Record) string {
 	if r.Dir == "" {
 		return r.Location
 	}
-	file := path.Base(r.Location)
-	if !strings.EqualFold(file, "SKILL.md") {
-		file = "SKILL.md"
-	}
-	return strings.TrimSuffix(filepath.ToSlash(r.Dir), "/") + "/" + file
+	return strings.TrimSuffix(filepath.ToSlash(r.Dir), "/") + "/" + cmp.Or(r.File, "SKILL.md")
 }
 
 func recipeOf(r *registry.Record, s shape, u Unit) recipe {

@@ -32,7 +32,7 @@ func filters() []filter {
 			return "", r.State == registry.Invalid || !r.Skill.Valid
 		}},
 		{"denied", func(r *registry.Record, _ *lens) (string, bool) {
-			return "", r.Source.Trust == source.Denied || because(r, "denied")
+			return "", because(r, "denied") || r.Source.Trust == source.Denied && r.State != registry.Untrusted
 		}},
 		{"disabled", func(r *registry.Record, _ *lens) (string, bool) { return "", r.State == registry.Disabled }},
 		{"untrusted", func(r *registry.Record, _ *lens) (string, bool) {
@@ -52,6 +52,9 @@ func filters() []filter {
 		}},
 		{"beta", func(r *registry.Record, v *lens) (string, bool) {
 			flag := r.Skill.Meta.RequiresBeta
+			if v.Flags == nil {
+				return flag, because(r, "beta")
+			}
 			return flag, flag != "" && !v.Flags[flag]
 		}},
 		{"mcp_duplicate", func(r *registry.Record, v *lens) (string, bool) {

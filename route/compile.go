@@ -49,6 +49,7 @@ type compiled struct {
 	rec      *registry.Record
 	keywords []keyword // distinct after normalisation, as declared
 	negative []keyword
+	implicit bool // the keyword is the skill's own name
 	stages   StageSet
 	co       []int32 // targets
 }
@@ -123,7 +124,7 @@ func (c *compiler) add(rec *registry.Record) {
 	if len(routing.Keywords) == 0 && !c.r.opt.NoImplicitKeywords {
 		name := strings.ReplaceAll(rec.Skill.Name, "-", " ")
 		if norm := Normalise(name); usable(norm) {
-			s.keywords = []keyword{{name, norm}}
+			s.keywords, s.implicit = []keyword{{name, norm}}, true
 		}
 	}
 	c.index(&s, at, routing)

@@ -99,12 +99,16 @@ type Signal struct {
 // "user", "signal", "scenario" or "host".
 type Preload struct{ Address, By string }
 
-// Retrieved is one hit of a text search, best first: Score is an integer of any
-// scale, Coverage 0 to 100 says how much of the query the skill's text holds.
+// Retrieved is one hit of a text search, best first. Score is an integer of any
+// scale. Coverage (0 to 100) says how much of the request's heavy words the skill's
+// text holds, Share (0 to 100) how near it comes to the best possible answer, and
+// Evidence how much it holds at all: 100 for one word that no other skill has.
 type Retrieved struct {
 	Address  string
 	Score    int64
 	Coverage int
+	Share    int
+	Evidence int
 }
 
 // TurnRoutingContext is everything that routing one turn depends on. Skills are

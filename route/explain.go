@@ -147,9 +147,9 @@ func (r *Router) retrieveDetail(s *compiled, ta *tally, in TurnRoutingContext) s
 	case i < 0:
 		return "not among the text search's hits"
 	case ta.retrieve == 0:
-		return fmt.Sprintf("rank %d, coverage %d: not admitted (rank %d, coverage %d)", i+1, in.Retrieved[i].Coverage, admitRank, admitCoverage)
+		return fmt.Sprintf("rank %d, coverage %d, evidence %d: not admitted", i+1, in.Retrieved[i].Coverage, in.Retrieved[i].Evidence)
 	}
-	return fmt.Sprintf("rank %d, coverage %d", i+1, in.Retrieved[i].Coverage)
+	return fmt.Sprintf("rank %d, coverage %d, evidence %d", i+1, in.Retrieved[i].Coverage, in.Retrieved[i].Evidence)
 }
 
 const maxSimilar = 5

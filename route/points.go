@@ -27,7 +27,8 @@ type tally struct {
 	signal   bool
 	co       int32 // 1 + the first source in sort order; 0: none
 	retrieve int32
-	coverage int32
+	sure     bool  // the evidence behind retrieve is enough for a strong fit
+	implicit bool  // the only keyword is the skill's own name
 	negative int32 // 1 + the negative keyword that hit
 	preload  string
 	loaded   bool
@@ -71,7 +72,7 @@ func (t *tally) score() int {
 
 // strong reports evidence that is enough for FitStrong.
 func (t *tally) strong() bool {
-	return t.keywords > 0 || t.signal || int(t.retrieve) >= strongRetrieve && int(t.coverage) >= strongCoverage
+	return t.keywords > 0 && !t.implicit || t.signal || int(t.retrieve) >= strongRetrieve && t.sure
 }
 
 // reasons lists the signals of a tally in the order of the points table.

@@ -159,7 +159,9 @@ func (r *Router) match(ctx context.Context, in TurnRoutingContext, t *turn) (err
 			if u.place < 0 {
 				t.tally(u.skill).negative = -u.place
 			} else {
-				t.tally(u.skill).keyword(u.place)
+				ta := t.tally(u.skill)
+				ta.keyword(u.place)
+				ta.implicit = r.skills[u.skill].implicit
 			}
 		}
 		return true
@@ -276,7 +278,7 @@ func (r *Router) retrieve(in TurnRoutingContext, t *turn) {
 	top := int64(0)
 	admitted := func(h Retrieved) (int32, bool) {
 		at, ok := r.byAddress[h.Address]
-		if !ok || h.Score <= 0 || h.Coverage < admitCoverage || t.closed(at) {
+		if !ok || h.Score <= 0 || h.Coverage < admitCoverage && h.Evidence < admitEvidence || t.closed(at) {
 			return 0, false
 		}
 		return at, t.stamped[at] != t.stamp || t.tallies[at].negative == 0
@@ -289,7 +291,7 @@ func (r *Router) retrieve(in TurnRoutingContext, t *turn) {
 	for _, h := range list {
 		if at, ok := admitted(h); ok {
 			ta := t.tally(at)
-			ta.coverage = int32(h.Coverage)
+			ta.sure = h.Evidence >= strongEvidence || h.Share >= strongShare
 			ta.retrieve = max(ta.retrieve, 1, int32(share(int64(r.opt.RetrieveMax), h.Score, top)))
 		}
 	}

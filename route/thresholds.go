@@ -2,16 +2,19 @@ package route
 
 // When the evidence is enough.
 const (
-	// admitCoverage and admitRank let a retrieved skill have points: it must hold this
-	// share of the request's heavy words and stand this high.
-	admitCoverage = 30
+	// A retrieved skill has points when it stands this high and either holds this share
+	// of the request's heavy words or has this much evidence.
 	admitRank     = 20
+	admitCoverage = 30
+	admitEvidence = 60
 
-	// strongRetrieve and strongCoverage make retrieval alone a strong fit.
+	// Retrieval alone is a strong fit with so many points and either this much evidence,
+	// or for short requests this share of the best possible answer.
 	strongRetrieve = 30
-	strongCoverage = 50
+	strongEvidence = 92
+	strongShare    = 45
 
 	// winnerScore and winnerLead make the first skill a clear winner.
 	winnerScore = 30
-	winnerLead  = 10
+	winnerLead  = 2
 )

@@ -94,6 +94,8 @@ type Hit struct {
 	Description string
 	Score       int64 // in 1/1,024 of a BM25 point; text mode: 0 to 1,024
 	Coverage    int   // 0–100: share of the idf of the query's 12 heaviest known terms that the skill holds
+	Share       int   // 0–100: how much of the best possible answer to the query this is
+	Evidence    int   // 100: as much as one word that no other skill has; grows with every word
 	Strength    Strength
 	Matches     []Match // best first, at most 3
 	Explain     []TermScore

@@ -20,6 +20,7 @@ const (
 // acc is what a query has found out about one document.
 type acc struct {
 	score   int64
+	sure    int64  // the score with rarity in place of idf
 	cover   uint16 // bit i: holds the i-th heaviest known term
 	front   uint8  // terms that hit name, keywords or description
 	units   uint8  // terms of an unspaced script that hit
@@ -31,23 +32,25 @@ type acc struct {
 type weighed struct {
 	asked
 	idf  float64
-	n    int   // living documents that hold it
-	bit  int   // place among the heaviest, or -1
-	list []int // its number in each part, -1 where absent
+	rare float64 // see rarity
+	n    int     // living documents that hold it
+	bit  int     // place among the heaviest, or -1
+	list []int   // its number in each part, -1 where absent
 }
 
 // plan is a question against one generation.
 type plan struct {
 	g      *generation
 	opt    Options
+	an     *analyzer
 	fields uint8 // which fields count
 	terms  []weighed
 	total  float64 // idf of the heaviest terms
-	names  []string
+	asked  float64 // rarity of every term of the query, known or not
 }
 
-func (g *generation) plan(opt Options, q question, f Filter) *plan {
-	p := &plan{g: g, opt: opt, fields: 1<<fieldCount - 1}
+func (g *generation) plan(opt Options, an *analyzer, q question, f Filter) *plan {
+	p := &plan{g: g, opt: opt, an: an, fields: 1<<fieldCount - 1}
 	if len(f.Fields) > 0 {
 		p.fields = 0
 		for _, field := range f.Fields {
@@ -80,6 +83,8 @@ func (p *plan) know(a asked) {
 		w.list[i] = at
 		w.n += part.living(at)
 	}
+	w.rare = p.an.rarity(a.term, w.n, p.g.live)
+	p.asked += float64(w.weight() * w.rare)
 	if w.n == 0 {
 		return
 	}
@@ -196,6 +201,7 @@ func (p *plan) score(i int, accs []acc) {
 		}
 		weight := float64(w.weight() * w.idf)
 		common := w.n*5 > p.g.live
+		factor := float64(w.rare / w.idf)
 		for c := part.list(w.list[i]); c.next(); {
 			got := n.contribution(weight, &c, &part.lens[c.doc])
 			if got == 0 {
@@ -203,6 +209,7 @@ func (p *plan) score(i int, accs []acc) {
 			}
 			a := &accs[c.doc]
 			a.score += got
+			a.sure += int64(math.Round(float64(float64(got) * factor)))
 			if w.bit >= 0 {
 				a.cover |= 1 << w.bit
 			}
@@ -243,6 +250,21 @@ func (p *plan) coverage(a acc) int {
 		}
 	}
 	return int(math.Floor(float64(100*held)/p.total + 1e-9))
+}
+
+// evidence measures a hit against what a query could give at most, and against what
+// one word could that no other skill has: both in percent, the second without bound.
+func (p *plan) evidence(a acc) (share, evidence int) {
+	if p.asked == 0 {
+		return 0, 0
+	}
+	word := float64(scale * (p.opt.K1 + 1))
+	sure := float64(a.sure)
+	if a.front == 0 {
+		sure /= 2 // a long text may hold any words; a name or description that holds none of them is about something else
+	}
+	share = int(math.Floor(float64(100*sure)/float64(word*p.asked) + 1e-9))
+	return share, int(math.Floor(float64(100*sure)/word + 1e-9))
 }
 
 // strength grades the evidence of one hit.

@@ -91,7 +91,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 		return scanDocuments(ctx, g.documents(), x.an, q)
 	}
 	ask := x.an.parse(q)
-	p := g.plan(x.opt, ask, q.Filter)
+	p := g.plan(x.opt, x.an, ask, q.Filter)
 	res := Result{Mode: BM25, Generation: g.number, Diagnostics: ask.diags}
 	top := p.collect(ctx, q, ask, &res)
 	if err := ctx.Err(); err != nil {
@@ -103,6 +103,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 			Address: f.Address, Skill: f.ID, Name: f.Name, Source: f.Source, Location: f.Location,
 			Description: f.Description, Score: f.score, Coverage: p.coverage(f.acc),
 		}
+		hit.Share, hit.Evidence = p.evidence(f.acc)
 		hit.Strength = p.strength(ask, f.acc, hit.Coverage, f.named, f.phrased)
 		if q.Explain {
 			hit.Explain = p.explain(f.part, f.number, f.score)

@@ -49,8 +49,9 @@ func Tokens(text string, yield func(Token) bool) {
 
 // analyzer turns text into terms. It is immutable.
 type analyzer struct {
-	stem bool
-	stop map[string]struct{}
+	stem   bool
+	stop   map[string]struct{}
+	common map[string]float64 // see rarity
 }
 
 func newAnalyzer(o Options) *analyzer {
@@ -62,7 +63,7 @@ func newAnalyzer(o Options) *analyzer {
 			}
 		}
 	}
-	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words))}
+	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words)), common: readCommon()}
 	for _, w := range words {
 		a.stop[strings.ToLower(w)] = struct{}{}
 	}

@@ -66,18 +66,19 @@ func (a *Activation) answersTo(name string) bool {
 type Loaded struct {
 	Activation
 	Repeat      bool // the text was in the context already
+	Cut         bool // the text is longer than a model is given at once
 	Diagnostics []skill.Diagnostic
 }
 
 // Refusal says why one name was not started. Message is for whoever asked; for a
 // model it does not tell what the model may not know.
 type Refusal struct {
-	Name    string
-	Code    string // skill_unknown, skill_ambiguous, skill_manual_only, …
-	Message string
-	Fix     string   // what a person can do; never for a model
-	Close   []string // at most 3 close names, for unknown ones
-	Final   bool     // the answer will not change in this turn
+	Name    string   `json:"name"`
+	Code    string   `json:"code"` // skill_unknown, skill_ambiguous, skill_manual_only, …
+	Message string   `json:"message"`
+	Fix     string   `json:"fix,omitempty"`   // what a person can do; never for a model
+	Close   []string `json:"close,omitempty"` // at most 3 close names, for unknown ones
+	Final   bool     `json:"final,omitempty"` // the answer will not change in this turn
 }
 
 // Result is the outcome of a Request. A refusal of a name is not a Go error.
@@ -175,10 +176,11 @@ type candidate struct {
 	appended string // ARGUMENTS: …, when no placeholder took them
 	text     string
 	again    bool // the text is in the context already
+	short    bool // the text was cut
 }
 
 func (c *candidate) loaded() Loaded {
-	return Loaded{Activation: c.act, Repeat: c.again, Diagnostics: c.diags}
+	return Loaded{Activation: c.act, Repeat: c.again, Cut: c.short, Diagnostics: c.diags}
 }
 
 // applied is the patch of the candidate.
@@ -199,6 +201,9 @@ type check func(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusal
 
 // checks are in order: no text is read before the body step.
 var checks = []check{checkName, checkLookup, checkAccess, checkActor, checkConditions, checkBody, checkArguments}
+
+// checksBeforeText is how many of them need no text.
+const checksBeforeText = 5
 
 func (t *Turn) prepare(ctx context.Context, r Request, name string) (*candidate, *Refusal, error) {
 	c := &candidate{asked: CleanName(name)}

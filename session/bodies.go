@@ -2,13 +2,14 @@ package session
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/internal/tokens"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 )
 
 // Bodies reads the text of a skill. Implementations are safe for concurrent use.
@@ -39,8 +40,51 @@ type File struct {
 // sourceBodies reads through the source that yielded the record.
 type sourceBodies struct{}
 
-func (sourceBodies) Load(context.Context, *registry.Record) (Body, error) {
-	return Body{}, fmt.Errorf("no reader")
+func (sourceBodies) Load(ctx context.Context, r *registry.Record) (Body, error) {
+	l, err := source.Load(ctx, r.Entry)
+	if err != nil {
+		return Body{}, err
+	}
+	raw := string(l.Raw)
+	head := raw[:min(int(l.Skill.Body.Start), len(raw))]
+	b := Body{
+		Skill: l.Skill, Text: l.Body, Drift: l.Drift,
+		Line: 1 + strings.Count(head, "\n"), Lines: strings.Count(strings.TrimSuffix(raw, "\n"), "\n") + 1,
+	}
+	// A list that cannot be made loses no text: the skill loads without it.
+	files, err := source.Resources(ctx, r.Entry)
+	if ctx.Err() != nil {
+		return Body{}, ctx.Err()
+	}
+	if err != nil {
+		return b, nil
+	}
+	for _, f := range files {
+		switch {
+		case hidden(f.Path):
+		case len(b.Files) >= maxFiles:
+			b.More++
+		default:
+			b.Files = append(b.Files, File{Path: f.Path, Size: f.Size, Executable: f.Exec, Binary: binary(f.Path)})
+		}
+	}
+	return b, nil
+}
+
+// hidden reports whether a segment of a path is hidden.
+func hidden(path string) bool { return strings.HasPrefix(path, ".") || strings.Contains(path, "/.") }
+
+// binaryKinds are the extensions of files that no model can read as text. The list
+// names files and does not open them.
+var binaryKinds = [...]string{
+	".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tiff", ".pdf", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst",
+	".7z", ".jar", ".wasm", ".exe", ".dll", ".so", ".dylib", ".a", ".o", ".class", ".pyc", ".woff", ".woff2", ".ttf", ".otf",
+	".mp3", ".mp4", ".wav", ".mov", ".avi", ".docx", ".xlsx", ".pptx", ".odt", ".sqlite", ".db", ".bin",
+}
+
+func binary(path string) bool {
+	dot := strings.LastIndexByte(path, '.')
+	return dot >= 0 && slices.Contains(binaryKinds[:], strings.ToLower(path[dot:]))
 }
 
 // count returns the tokens of text in the encoding that budgets are given in.

@@ -101,7 +101,7 @@ func (e *Effective) addTools(a *Applied, mode gate.ListMode, allow []string) {
 	}
 	g := gate.ActiveSkill{
 		Name: a.Skill.Name, Source: a.Skill.SourceID, Digest: a.Skill.Digest,
-		Granted: a.Skill.Granted, Deny: p.Deny, Mode: mode,
+		Granted: a.Skill.Granted, Deny: p.Deny, Mode: mode, Dir: a.Skill.Dir,
 	}
 	switch {
 	case mode == gate.Restrict:

@@ -55,7 +55,7 @@ func (t *Turn) policy(c *candidate) *ToolPolicy {
 	if !m.AllowedTools.Declared && !m.DisallowedTools.Declared {
 		return nil
 	}
-	values := t.s.places(c.act)
+	values := places(t.s.facts(c))
 	expand := func(entries []string) []string {
 		var out []string
 		for _, text := range entries {

@@ -1,39 +1,82 @@
 package session
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/registry"
 )
 
-// find looks a name up in the pinned Snapshot on behalf of actor.
+// find looks a name up in the pinned Snapshot on behalf of actor. What actor may not
+// know of is unknown to it; manual-only and unmet skills are found, so that the
+// checks after this one can say what is the matter.
 func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record, *Refusal) {
-	i := slices.IndexFunc(t.snap.Winners, func(r *registry.Record) bool { return r.Address == name || r.Skill.Key == name })
-	if i < 0 {
-		return nil, t.unknown(name, actor, tools)
+	rec, err := t.snap.Lookup(name)
+	if err == nil && t.startable(rec, name, actor) {
+		return rec, nil
 	}
-	rec := t.snap.Winners[i]
-	if !startable(rec, actor) {
-		return nil, t.unknown(name, actor, tools)
+	if err == nil || actor == ActorModel || actor == ActorSignal {
+		if visible, modelErr := t.snap.LookupForModel(name); modelErr == nil {
+			return visible, nil
+		} else if err != nil {
+			err = modelErr
+		}
 	}
-	return rec, nil
+	var ambiguous *registry.AmbiguousError
+	if errors.As(err, &ambiguous) {
+		return nil, t.ambiguous(name, ambiguous.Candidates)
+	}
+	r := t.unknown(name, actor, tools)
+	if rec != nil && actor != ActorModel && actor != ActorSignal && len(rec.Reasons) > 0 {
+		why := rec.Reasons[0]
+		r.Message, r.Fix = fmt.Sprintf("skill %q is %s: %s", field(rec.Address), rec.State, why.Message), why.Fix
+	}
+	return nil, r
 }
 
-// startable reports whether actor may know of the record at all. Manual-only and
-// unmet ones are found, so that the steps after this one can say what is the matter.
-func startable(r *registry.Record, actor Actor) bool {
+// startable reports whether actor may know of the record at all.
+func (t *Turn) startable(r *registry.Record, asked string, actor Actor) bool {
+	person := actor == ActorUser || actor == ActorHost
 	switch r.State {
 	case registry.Available, registry.Unmet:
-		return true
+		return person || !r.Skill.Meta.DisableModelInvocation || exact(r, asked)
 	case registry.Hidden:
-		return actor == ActorUser || actor == ActorHost
+		return person || r.Skill.Meta.DisableModelInvocation && exact(r, asked)
 	}
 	return false
 }
 
-// unknown is the one answer for everything that actor may not know of.
+// exact reports whether asked is the skill's own name: only then does a model learn
+// that there is a skill which the user alone can start.
+func exact(r *registry.Record, asked string) bool {
+	for _, name := range []string{r.Skill.Name, r.Skill.Handle, r.Address} {
+		if strings.EqualFold(name, asked) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Turn) ambiguous(name string, candidates []string) *Refusal {
+	const most = 10
+	shown := make([]string, 0, most)
+	for _, address := range candidates[:min(most, len(candidates))] {
+		text := field(address)
+		if rec, err := t.snap.Lookup(address); err == nil {
+			text += " (" + field(rec.Source.ID) + ")"
+		}
+		shown = append(shown, text)
+	}
+	return &Refusal{
+		Name: name, Code: "skill_ambiguous",
+		Message: fmt.Sprintf("%q fits %d skills: %s. Call again with one of these.", field(name), len(candidates), join(shown)),
+	}
+}
+
+// unknown is the one answer for everything that actor may not know of: disabled,
+// denied, hidden and absent skills cannot be told apart by it.
 func (t *Turn) unknown(name string, actor Actor, tools ToolNames) *Refusal {
 	shown := field(name)
 	if isPath(name) {
@@ -42,7 +85,21 @@ func (t *Turn) unknown(name string, actor Actor, tools ToolNames) *Refusal {
 			Message: fmt.Sprintf("No skill %q: that is a path. Give the exact name from the list. Not loaded.", shown),
 		}
 	}
-	r := &Refusal{Name: name, Code: "skill_unknown", Message: fmt.Sprintf("No skill %q.", shown)}
+	if base, origin, ok := strings.Cut(name, "@"); ok && base != "" {
+		if rec, err := t.snap.LookupForModel(base); err == nil {
+			return &Refusal{
+				Name: name, Code: "skill_source_unknown",
+				Message: fmt.Sprintf("No skill %q from %q. It comes from: %s. Not loaded.", field(base), field(origin), join(t.origins(rec))),
+			}
+		}
+	}
+	r := &Refusal{
+		Name: name, Code: "skill_unknown", Close: t.visibleNames(t.snap.Suggest(name)),
+		Message: fmt.Sprintf("No skill %q.", shown),
+	}
+	if len(r.Close) > 0 {
+		r.Message += " Close: " + join(r.Close) + "."
+	}
 	if tools.Search != "" {
 		r.Message += fmt.Sprintf(" %s finds skills by what they do.", tools.Search)
 	}
@@ -50,8 +107,71 @@ func (t *Turn) unknown(name string, actor Actor, tools ToolNames) *Refusal {
 	return r
 }
 
+// origins are the sources from which a model may take the skill of this name.
+func (t *Turn) origins(rec *registry.Record) []string {
+	out := []string{field(rec.Source.ID)}
+	for _, other := range t.snap.Winners {
+		if other != rec && other.Skill.Key == rec.Skill.Key && other.ForModel() {
+			out = append(out, field(other.Source.ID))
+		}
+	}
+	return unique(out)
+}
+
+func (t *Turn) visibleNames(suggested []string) []string {
+	var out []string
+	for _, name := range suggested {
+		out = append(out, field(name))
+	}
+	return out
+}
+
 // isPath tells a path by its form alone: nothing is opened.
 func isPath(name string) bool {
 	before, _, _ := strings.Cut(name, "@")
-	return strings.ContainsAny(before, `/\`+"\x00") || before == "." || before == ".."
+	return strings.ContainsAny(before, `/\`+"\x00") || before == "." || before == ".." || strings.Contains(before, "%2f") || strings.Contains(before, "%2F")
+}
+
+// Visible returns the record that name finds for actor, without any text: no refusal
+// is counted and nothing tells why there is none.
+func (t *Turn) Visible(ctx context.Context, name string, actor Actor) (*registry.Record, bool) {
+	rec, refusal := t.find(CleanName(name), actor, ToolNames{})
+	if refusal != nil || actor == ActorModel && !rec.ForModel() {
+		return nil, false
+	}
+	if t.s.o.Access != nil && t.s.o.Access.Check(ctx, actor, rec) != nil {
+		return nil, false
+	}
+	return rec, true
+}
+
+// Resolve finds the skill whose files actor wants to read: an active one, or one
+// that actor could start. A refusal counts as a failed load.
+func (t *Turn) Resolve(ctx context.Context, name string, actor Actor, tools ToolNames) (*registry.Record, *Refusal, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return nil, nil, ErrEnded
+	}
+	c := &candidate{asked: CleanName(name)}
+	var active *registry.Record
+	t.s.Layers().each(func(a *Applied) {
+		if a.Skill != nil && a.Skill.answersTo(c.asked) {
+			active = a.Skill.Record
+		}
+	})
+	if active != nil {
+		return active, nil, nil
+	}
+	for _, step := range checks[:checksBeforeText] {
+		refusal, err := step(ctx, t, Request{Actor: actor, Tools: tools}, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if refusal != nil {
+			refusal.settle(t, c)
+			return nil, refusal, nil
+		}
+	}
+	return c.rec, nil, nil
 }

@@ -93,6 +93,7 @@ func (c *candidate) cut(r Request) string {
 		}
 	}
 	kept := text[:end]
+	c.short = true
 	last := c.body.Line + strings.Count(kept, "\n")
 	return fmt.Sprintf("%s\n[cut: lines %d-%d of %d; %s(%q, %q, %d) has the rest]",
 		kept, c.body.Line, last, c.body.Lines, r.Tools.Read, field(c.act.Address), "SKILL.md", last+1)

@@ -13,8 +13,8 @@ func CleanName(name string) string {
 	if n := len(name); n >= 2 && name[0] == name[n-1] && strings.ContainsRune("\"'`", rune(name[0])) {
 		name = strings.TrimSpace(name[1 : n-1])
 	}
-	if len(name) > 1 && (name[0] == '/' || name[0] == '$') {
-		name = name[1:]
+	if len(name) > 1 && (name[0] == '/' || name[0] == '$') && !strings.ContainsAny(name[1:], `/\`) {
+		name = name[1:] // "/deploy", but not "/home/me/skills/deploy"
 	}
 	return strings.TrimSpace(name)
 }
@@ -84,7 +84,14 @@ func wholeWord(text string, start, end int) bool {
 	return (len(before) == 0 || !nameRune(before[len(before)-1])) && (len(after) == 0 || !nameRune(after[0]))
 }
 
-func nameRune(r rune) bool { return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+// nameRune reports whether r would make a longer name of what stands beside it.
+// Scripts without blanks between words end no name.
+func nameRune(r rune) bool {
+	if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+		return false
+	}
+	return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)
+}
 
 func besideSkill(before, after string) bool {
 	before, after = strings.TrimSpace(before), strings.TrimSpace(after)

@@ -1,2 +1,18 @@
-// Package toolset is described in doc.go by its owner.
+// Package toolset holds the tools that a model calls: the five that concern skills and
+// the six that concern files of the workspace and the list of things to do.
+//
+// What belongs here: one file a tool with its schema, its description for the model
+// (text/<tool>.md), and its handler; which tools exist when; the texts of refusals.
+// What may not come in: verdicts on calls (gate), what is active (session), how a
+// name finds a skill (registry), the loop (agent). Handlers join no paths: files of
+// skills are opened through source, files of the workspace through workspace.go.
+//
+// Tools keep no state of their own. What is loaded lives in the session; what was
+// read before a write lives in the Seen value given at construction. A handler
+// returns a Go error only for a cancelled context or a broken invariant; everything
+// that a model can repair is a Result with a stable code.
+//
+// To change what a tool says of itself open text/<tool>.md; which tools a model sees,
+// expose.go; names and aliases of arguments, input.go; the reading of a skill's files,
+// skill_read.go; confinement to the workspace, workspace.go; ignore files, ignore.go.
 package toolset

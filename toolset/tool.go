@@ -34,6 +34,10 @@ type Call struct {
 	Turn     *session.Turn
 	Snapshot *registry.Snapshot
 	Step     Step
+
+	// Shown reports whether a tool is declared to the model in this step, so that no
+	// text sends it to one that is not; nil = every tool is.
+	Shown func(tool string) bool
 }
 
 // Step numbers a call within its turn.
@@ -64,6 +68,7 @@ type Result struct {
 type Meta struct {
 	Truncated bool
 	Activated []string // names of skills that this call activated
+	Confirmed bool     // the model claimed consent, which counts for nothing and belongs in a log
 }
 
 // Tool is something the model can call. Call returns a Go error only for a

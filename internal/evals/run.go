@@ -169,7 +169,7 @@ func (r *run) rank(ctx context.Context, text string) (order []string, top int64,
 			order = append(order, h.Address)
 		}
 		if i < retrieved {
-			in.Retrieved = append(in.Retrieved, route.Retrieved{Address: h.Address, Score: h.Score, Coverage: h.Coverage})
+			in.Retrieved = append(in.Retrieved, route.Retrieved{Address: h.Address, Score: h.Score, Coverage: h.Coverage, Share: h.Share, Evidence: h.Evidence})
 		}
 		top = max(top, h.Score)
 	}

@@ -92,15 +92,12 @@ func (p Pattern) named(tool string) bool {
 	if p.name == "*" || p.name == tool {
 		return true
 	}
-	stem, glob := strings.CutSuffix(p.name, "*")
-	if !glob {
+	if !strings.Contains(p.name, "*") {
 		return Canonical(p.name) == Canonical(tool)
 	}
-	if strings.Contains(stem, "*") { // mcp__server__a*b*
-		ok, err := path.Match(p.name, tool)
-		return err == nil && ok
-	}
-	return strings.HasPrefix(tool, stem) || strings.HasPrefix(Canonical(tool), stem)
+	name := []rune(p.name)
+	glob := word{text: name, quoted: make([]bool, len(name))}
+	return globRunes(glob, []rune(tool)) || globRunes(glob, []rune(Canonical(tool)))
 }
 
 func (p Pattern) covers(c Call) bool {

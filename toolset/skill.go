@@ -1,0 +1,130 @@
+package toolset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/limits"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
+)
+
+const (
+	maxName = 512 // bytes of a name
+	maxEnum = 200 // names in a schema
+)
+
+// skillTool starts one skill and answers with its text.
+type skillTool struct{ o Options }
+
+func (t *skillTool) Spec() Spec {
+	return Spec{
+		Name: t.o.name(NameSkill), Description: t.o.describe(NameSkill), Toolset: "skills",
+		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"arguments":{"type":"string","maxLength":16384}},"required":["name"],"additionalProperties":false}`),
+		Tier:  gate.ReadOnly, Mode: Alone, ReadOnly: true,
+	}
+}
+
+// SpecFor returns the schema with the names of the skills as an enum where the
+// options ask for it and there are few enough.
+func (t *skillTool) SpecFor(snap *registry.Snapshot) Spec {
+	s := t.Spec()
+	var names []string
+	for _, r := range snap.Winners {
+		if r.ForModel() {
+			names = append(names, r.Address)
+		}
+	}
+	if !t.o.Enum || len(names) == 0 || len(names) > maxEnum {
+		return s
+	}
+	slices.Sort(names)
+	enum, err := json.Marshal(names)
+	if err != nil {
+		return s
+	}
+	s.Input = json.RawMessage(strings.Replace(string(s.Input), `"minLength":1,"maxLength":512`, `"enum":`+string(enum), 1))
+	return s
+}
+
+func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
+	in := parseInput(c.Input)
+	name, _ := in.text("name", maxName, true)
+	args, has := in.text("arguments", limits.DefaultSession().ArgsModel, false)
+	if in.fault != nil {
+		return *in.fault, nil
+	}
+	res, err := c.Turn.Activate(ctx, session.Request{
+		Names: []string{name}, Args: args, HasArgs: has, Actor: session.ActorModel,
+		Tools: t.o.names(c), By: session.Provenance{Tool: t.Spec().Name, CallID: c.ID},
+	})
+	if err != nil {
+		return engineError(err)
+	}
+	out := Result{Text: in.note() + res.Text, Structured: summary(res)}
+	for _, l := range res.Loaded {
+		out.Meta.Activated = append(out.Meta.Activated, l.Name)
+		out.Meta.Truncated = out.Meta.Truncated || l.Cut
+	}
+	if len(res.Refused) > 0 {
+		out.refused(res.Refused[0])
+	}
+	return out, nil
+}
+
+// names are the tool names that texts of the session may mention.
+func (o Options) names(c Call) session.ToolNames {
+	n := session.ToolNames{Read: o.name(NameSkillRead)}
+	if search := o.name(NameSkillSearch); o.allows(search) && (c.Shown == nil || c.Shown(search)) {
+		n.Search = search
+	}
+	return n
+}
+
+// refused makes r the answer for a name that was refused.
+func (r *Result) refused(why session.Refusal) {
+	r.Code, r.IsError, r.Retry = why.Code, true, RetryCorrected
+	if why.Final {
+		r.Retry = RetryFinal
+	}
+}
+
+// engineError turns limits and failed records into results; the rest is the loop's.
+func engineError(err error) (Result, error) {
+	var e *session.Error
+	if errors.As(err, &e) {
+		r := refuse(e.Code, e.Error()+". Nothing was changed.")
+		r.Retry = RetryNone
+		return r, nil
+	}
+	return Result{}, err
+}
+
+// outcome is the structured form of an activation, for hosts.
+type outcome struct {
+	Active   []activeSkill     `json:"active"`
+	Replaced []string          `json:"replaced,omitempty"`
+	Refused  []session.Refusal `json:"refused,omitempty"`
+	Already  bool              `json:"already,omitempty"`
+}
+
+type activeSkill struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Digest  string `json:"digest"`
+	Scope   string `json:"scope"`
+	Trust   string `json:"trust"`
+	Repeat  bool   `json:"repeat,omitempty"`
+}
+
+func summary(res session.Result) outcome {
+	o := outcome{Replaced: res.Replaced, Refused: res.Refused, Already: res.Already}
+	for _, l := range res.Loaded {
+		o.Active = append(o.Active, activeSkill{l.Name, l.Address, string(l.Digest), string(l.Scope), l.Trust, l.Repeat})
+	}
+	return o
+}
