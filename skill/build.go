@@ -292,7 +292,9 @@ func (b *builder) listOf(m member, bl *block, how listing) []string {
 			}
 		}
 	default:
-		out = splitList(v.Value, how.nesting)
+		if out = splitList(v.Value, how.nesting); how.tools {
+			out = splitTools(v.Value)
+		}
 		for _, text := range out {
 			b.checkPattern(text, v, m, bl, how)
 		}
@@ -323,6 +325,13 @@ func splitList(text, nesting string) []string {
 		}
 	}
 	out, _ := cut(text, nesting, " \t\n")
+	return out
+}
+
+// splitTools cuts text at commas and blanks outside parentheses: no tool has a blank
+// in its name, so that a string that mixes both is still a list of tools.
+func splitTools(text string) []string {
+	out, _ := cut(text, "()", ", \t\n")
 	return out
 }
 

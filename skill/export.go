@@ -176,12 +176,12 @@ func (e *exporter) tools(k *Node, v *Node) *Node {
 	entries := entriesOf(v)
 	for _, sep := range []string{" ", ", "} {
 		joined := strings.Join(entries, sep)
-		if v.Kind == ScalarNode && slices.Equal(splitList(v.Value, "()"), entries) {
+		if v.Kind == ScalarNode && slices.Equal(splitTools(v.Value), entries) {
 			joined = v.Value
 		} else {
 			e.touched = true
 		}
-		if slices.Equal(splitList(joined, "()"), entries) {
+		if slices.Equal(splitTools(joined), entries) {
 			return textNode(joined)
 		}
 	}
@@ -193,7 +193,7 @@ func (e *exporter) tools(k *Node, v *Node) *Node {
 // entriesOf returns the texts of a list in either of its forms.
 func entriesOf(v *Node) []string {
 	if v.Kind == ScalarNode {
-		return splitList(v.Value, "()")
+		return splitTools(v.Value)
 	}
 	entries := []string{}
 	for _, item := range v.Content {
