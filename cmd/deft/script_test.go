@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,13 +13,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tidwall/gjson"
+
+	"github.com/deftskills/deft/internal/cli"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}) }
@@ -35,6 +42,9 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}
 //	                             makes tree/home the home and tree/project the folder
 //	repeat N DIR                 N skills of other people in DIR
 //	fifo PATH                    a named pipe
+//	lines FILE N                 at most N lines of at most 80 columns
+//	queries FILE                 each line "query TAB skill": the skill is found first
+//	budgets FROM TO              the catalog under each budget in bytes is whole text
 //	serve ADAPTER FILE           a model server; sets its address and a key
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -51,7 +61,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
-			"repeat": repeat, "fifo": fifo, "lines": lines,
+			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 		},
 	})
 }
@@ -87,14 +97,18 @@ func jsonValue(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s is not one JSON document:\n%s", args[0], text)
 	}
 	value := gjson.Get(text, args[1])
+	got := value.String()
+	if value.IsArray() || value.IsObject() {
+		got = gjson.Get(text, args[1]+"|@ugly").Raw
+	}
 	switch {
 	case len(args) == 2 && value.Exists() == neg:
 		ts.Fatalf("%s exists: %v: %s", args[1], value.Exists(), value.Raw)
 	case len(args) == 2 && !neg:
-		_, err := io.WriteString(ts.Stdout(), value.String()+"\n")
+		_, err := io.WriteString(ts.Stdout(), got+"\n")
 		ts.Check(err)
-	case len(args) == 3 && (value.String() == args[2]) == neg:
-		ts.Fatalf("%s is %q (%s)", args[1], value.String(), value.Raw)
+	case len(args) == 3 && (got == args[2]) == neg:
+		ts.Fatalf("%s is %q (%s)", args[1], got, value.Raw)
 	}
 }
 
@@ -175,5 +189,56 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 		if len([]rune(line)) > 80 {
 			ts.Fatalf("wider than 80 columns: %s", line)
 		}
+	}
+}
+
+// deft runs the program in this process, with the story's folder and environment.
+func deft(ts *testscript.TestScript, args ...string) (cli.Exit, string) {
+	var out, errText bytes.Buffer
+	exit := cli.Run(context.Background(), cli.Process{
+		Args: args, Environ: []string{"HOME=" + ts.Getenv("HOME")}, Dir: ts.MkAbs("."), GOOS: runtime.GOOS,
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errText, Now: time.Now,
+	})
+	return exit, out.String()
+}
+
+func queries(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 1, "queries FILE")
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		query, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		name, top3 := strings.CutSuffix(name, " (top 3)")
+		_, out := deft(ts, "search", "--json", "--trust-project", query)
+		found := gjson.Get(out, "hits.#.skill").Array()
+		at := slices.IndexFunc(found, func(r gjson.Result) bool { return r.String() == name })
+		if at < 0 || at > 0 && !top3 || at > 2 {
+			ts.Fatalf("%q: %s is at place %d of %v", query, name, at+1, found)
+		}
+	}
+}
+
+func budgets(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 2, "budgets FROM TO")
+	from, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	to, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	shown := 0
+	for n := from; n <= to; n++ {
+		_, out := deft(ts, "catalog", "--json", "--trust-project", "--unit", "bytes", "--budget", strconv.Itoa(n))
+		text := gjson.Get(out, "text").String()
+		if !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
+			ts.Fatalf("budget %d: broken text %q", n, text)
+		}
+		sum := 0
+		for _, c := range gjson.Get(out, "entries.#.shown_chars").Array() {
+			sum += int(c.Int())
+		}
+		if sum < shown {
+			ts.Fatalf("budget %d shows %d characters, a smaller one %d", n, sum, shown)
+		}
+		shown = sum
+	}
+	if shown == 0 {
+		ts.Fatalf("nothing was ever shown")
 	}
 }

@@ -65,5 +65,5 @@ func failureOf(err error, networked bool) *failure {
 
 // knownErrors turns errors of the rooms into failures; each returns nil for others.
 func knownErrors() []func(error) *failure {
-	return nil
+	return []func(error) *failure{unknownSkill, ambiguousSkill}
 }

@@ -1,9 +1,12 @@
 package cli
 
 import (
-	"context"
 	"slices"
 	"strings"
+
+	"github.com/deftskills/deft/internal/fold"
+	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/registry"
 )
 
 // closest returns at most n of the candidates that a person may have meant by
@@ -56,17 +59,20 @@ func distance(a, b string) int {
 	return rows[(len(x)+1)%3][len(y)]
 }
 
-// completeNames offers the names of skills to a shell.
-func (a *app) completeNames(ctx context.Context, part string) []string { return nil }
-
-// sortedKeys lists the keys of a map in order.
-func sortedKeys[V any](m map[string]V) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
+// nameMatches lists the names that begin with part, or hold it.
+func nameMatches(snap *registry.Snapshot, part string) []string {
+	key := fold.Key(part)
+	var first, later []string
+	for _, rec := range snap.Winners {
+		name := rec.Address + "\t" + safetext.Clip(safetext.Line(rec.Skill.Description), 60)
+		switch {
+		case strings.HasPrefix(rec.Skill.Key, key):
+			first = append(first, name)
+		case strings.Contains(rec.Skill.Key, key) || strings.Contains(fold.Key(rec.Skill.Description), key):
+			later = append(later, name)
+		}
 	}
-	slices.Sort(list)
-	return list
+	return append(first, later...)
 }
 
 // snake turns a Go name into snake_case; runs of capitals are one word.
@@ -80,4 +86,14 @@ func snake(name string) string {
 		out.WriteByte(name[i])
 	}
 	return strings.ToLower(out.String())
+}
+
+// sortedKeys lists the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	list := make([]string, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/deftskills/deft/internal/cli/text"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -246,6 +247,7 @@ type run struct {
 	codes   []Exit
 	diags   []skill.Diagnostic // of settings and flags
 	talking bool               // a provider is being asked
+	snap    *registry.Snapshot
 }
 
 // note adds an exit code that does not stop the run.

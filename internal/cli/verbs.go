@@ -12,7 +12,8 @@ const (
 // verbs lists every verb in the order of the short help.
 func verbs() []verb {
 	return []verb{
-		lintVerb(), newVerb(), initVerb(),
+		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
+		lintVerb(), newVerb(), initVerb(), evalVerb(),
 		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/registry"
+)
+
+func explainVerb() verb {
+	return verb{
+		name: "explain", args: "NAME", min: 1, max: 1, group: groupSkill, effects: effects{reads: true}, names: true,
+		short: "every reason why a skill is or isn't there, and the fix",
+		run:   func(ctx context.Context, r *run, args []string) error { return r.explain(ctx, args[0]) },
+	}
+}
+
+type explainJSON struct {
+	Name        string          `json:"name"`
+	State       string          `json:"state"`
+	Winner      *skillJSON      `json:"winner"`
+	Candidates  []candidateJSON `json:"candidates"`
+	Reasons     []reasonJSON    `json:"reasons"`
+	Suggestions []string        `json:"suggestions"`
+}
+
+type candidateJSON struct {
+	Skill  skillJSON  `json:"skill"`
+	Rank   int        `json:"rank"`
+	Reason reasonJSON `json:"reason"`
+}
+
+func (r *run) explain(ctx context.Context, name string) error {
+	e, err := r.explanation(ctx, name)
+	if err != nil {
+		return err
+	}
+	doc := explainJSON{
+		Name: name, State: string(e.State), Candidates: []candidateJSON{},
+		Reasons: reasonsJSON(e.Reasons), Suggestions: orEmptyList(e.Suggestions),
+	}
+	if e.State == "" {
+		doc.State = "unknown"
+	}
+	for _, c := range e.Candidates {
+		doc.Candidates = append(doc.Candidates, candidateJSON{recordJSON(c.Record), c.Rank, reasonJSON(c.Reason)})
+	}
+	if e.Winner != nil {
+		w := recordJSON(e.Winner)
+		doc.Winner = &w
+	}
+	if r.globals.json {
+		r.printJSON(doc)
+	} else {
+		r.explainText(doc)
+	}
+	if e.Winner == nil {
+		return errNegative
+	}
+	return nil
+}
+
+func (r *run) explainText(doc explainJSON) {
+	p := r.out
+	state := doc.State
+	if doc.Winner != nil && !doc.Winner.ModelInvocable && doc.Winner.State == registry.Available {
+		state = "manual"
+	}
+	p.Printf("%s %s\n", p.Paint(safetext.Bold, doc.Name), r.words.Say("state."+state))
+	for i, reason := range doc.Reasons {
+		mark := "  "
+		if i == 0 {
+			mark = "* "
+		}
+		p.Printf("%s%s: %s\n", mark, reason.Code, reason.Message)
+		if reason.Fix != "" {
+			p.Printf("    hint: %s\n", reason.Fix)
+		}
+	}
+	for _, c := range doc.Candidates {
+		p.Printf("%2d %-10s %-10s %s\n", c.Rank, c.Skill.State, c.Skill.Source.Kind, orElse(c.Skill.Dir, c.Skill.Location))
+		if c.Reason.Message != "" {
+			p.Printf("   %s: %s\n", c.Reason.Code, c.Reason.Message)
+		}
+		for _, d := range c.Skill.Diagnostics {
+			p.Printf("   ")
+			r.writeDiagnostic(p, d)
+		}
+	}
+	for i, s := range doc.Suggestions {
+		if i == 0 {
+			p.Printf("%s\n", r.words.Say("explain.close"))
+		}
+		p.Printf("  %s\n", s)
+	}
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"github.com/spf13/pflag"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
+)
+
+func showVerb() verb {
+	var raw, meta bool
+	return verb{
+		name: "show", args: "NAME", min: 1, max: 1, group: groupSkill, effects: effects{reads: true}, names: true,
+		short: "what a model would get of a skill",
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&raw, "raw", false, "the file as it is")
+			f.BoolVar(&meta, "meta", false, "the header as deft reads it")
+		},
+		run: func(ctx context.Context, r *run, args []string) error { return r.show(ctx, args[0], raw, meta) },
+	}
+}
+
+// showJSON is the document of show. Text is what was asked for: the model's text, or
+// the file; "" with --meta.
+type showJSON struct {
+	Skill      skillJSON        `json:"skill"`
+	Text       string           `json:"text"`
+	Meta       map[string]any   `json:"meta"`       // what deft reads, by snake_case names
+	Header     any              `json:"header"`     // the header as written, every scalar a string
+	Properties skill.Properties `json:"properties"` // the open standard's six fields
+}
+
+func (r *run) show(ctx context.Context, name string, raw, meta bool) error {
+	snap, err := r.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := find(snap, name)
+	if err != nil {
+		return err
+	}
+	if !raw && !meta {
+		if err := offered(rec); err != nil {
+			return err
+		}
+	}
+	doc := showJSON{Skill: recordJSON(rec), Meta: metaMap(rec.Skill)}
+	file, err := fileOf(ctx, rec, "")
+	if err != nil {
+		return err
+	}
+	doc.Header, doc.Properties = headerOf(rec.Skill, file)
+	switch {
+	case raw:
+		doc.Text = string(file)
+	case meta:
+	default:
+		if doc.Text, err = r.modelText(ctx, rec); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.globals.json:
+		r.printJSON(doc)
+	case meta:
+		r.showMeta(rec, doc)
+	default:
+		r.text(doc.Text)
+	}
+	r.report(rec.Skill.Diagnostics)
+	return nil
+}
+
+func headerOf(s *skill.Skill, file []byte) (any, skill.Properties) {
+	rep := skill.Validate(skill.Input{Source: file, DirName: s.Name}, skill.ProfileAgentskills)
+	return plain(s.Raw()), rep.Properties
+}
+
+// plain turns a header's tree into maps, lists and strings.
+func plain(n *skill.Node) any {
+	switch n.Kind {
+	case skill.MappingNode:
+		m := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = plain(n.Content[i+1])
+		}
+		return m
+	case skill.SequenceNode:
+		list := []any{}
+		for _, c := range n.Content {
+			list = append(list, plain(c))
+		}
+		return list
+	}
+	return n.Value
+}
+
+func (r *run) showMeta(rec *registry.Record, doc showJSON) {
+	s := rec.Skill
+	for _, x := range [][2]string{
+		{"name", s.Name}, {"title", s.Title}, {"description", s.Description}, {"location", rec.Location},
+		{"source", rec.Source.ID}, {"trust", string(rec.Source.Trust)}, {"state", string(rec.State)}, {"digest", string(s.Digest)},
+	} {
+		r.out.Printf("%-26s %s\n", x[0], x[1])
+	}
+	for _, key := range sortedKeys(doc.Meta) {
+		r.out.Printf("%-26s %s\n", key, compact(doc.Meta[key]))
+	}
+}
+
+// metaMap shows the typed header by snake_case names.
+func metaMap(s *skill.Skill) map[string]any {
+	m, _ := values(reflect.ValueOf(s.Meta)).(map[string]any)
+	return m
+}
+
+// values turns exported fields into maps with snake_case keys; absent pointers and
+// lists are null and empty.
+func values(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return values(v.Elem())
+	case reflect.Struct:
+		m := map[string]any{}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				m[snake(f.Name)] = values(v.Field(i))
+			}
+		}
+		return m
+	case reflect.Slice:
+		list := []any{}
+		for i := range v.Len() {
+			list = append(list, values(v.Index(i)))
+		}
+		return list
+	}
+	return v.Interface()
+}
+
+// compact is a value on one line.
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
