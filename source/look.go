@@ -20,13 +20,13 @@ type Place struct {
 // The bounds of one Look: it answers a person who waits.
 const (
 	lookTime  = 200 * time.Millisecond
-	lookDirs  = 2000
+	lookDirs  = 10_000
 	lookDepth = 6
 )
 
 // Look searches places for a directory called name (any case) that holds a skill
 // file, by names only: no file is opened, no link followed. It gives up after 200 ms
-// or 2,000 directories.
+// or 10,000 directories.
 func Look(ctx context.Context, name string, places []Place) []Skipped {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
