@@ -102,7 +102,8 @@ type Preload struct{ Address, By string }
 // Retrieved is one hit of a text search, best first. Score is an integer of any
 // scale. Coverage (0 to 100) says how much of the request's heavy words the skill's
 // text holds, Share (0 to 100) how near it comes to the best possible answer, and
-// Evidence how much it holds at all: 100 for one word that no other skill has.
+// Evidence how much it holds at all: 100 for one word that no other skill has. All of
+// them are fields of the same names of a search hit; pass every one.
 type Retrieved struct {
 	Address  string
 	Score    int64

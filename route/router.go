@@ -291,10 +291,19 @@ func (r *Router) retrieve(in TurnRoutingContext, t *turn) {
 	for _, h := range list {
 		if at, ok := admitted(h); ok {
 			ta := t.tally(at)
-			ta.sure = h.Evidence >= strongEvidence || h.Share >= strongShare
+			ta.sure = h.sure()
 			ta.retrieve = max(ta.retrieve, 1, int32(share(int64(r.opt.RetrieveMax), h.Score, top)))
 		}
 	}
+}
+
+// sure reports evidence that is enough for a strong fit. A search that measures only
+// coverage is judged by that.
+func (h Retrieved) sure() bool {
+	if h.Evidence == 0 && h.Share == 0 {
+		return h.Coverage >= strongCoverage
+	}
+	return h.Evidence >= strongEvidence || h.Share >= strongShare
 }
 
 // share is floor(n·part/whole) without overflow for any score.

@@ -13,6 +13,8 @@ const (
 	strongRetrieve = 30
 	strongEvidence = 92
 	strongShare    = 45
+	// strongCoverage stands in where a search gives neither evidence nor share.
+	strongCoverage = 50
 
 	// winnerScore and winnerLead make the first skill a clear winner.
 	winnerScore = 30

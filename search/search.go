@@ -211,8 +211,8 @@ func promote(list []*found, named []found, k int) []*found {
 
 // called reports whether name, folded, is a name of the document.
 func (d *document) called(name string) bool {
-	// Most names differ in their length alone; folding never makes ASCII longer.
-	if !sameSize(d.Name, name) && !sameSize(d.Address, name) && len(d.Aliases) == 0 {
+	// Most names differ in their length alone; folding never changes that of ASCII.
+	if !sameSize(d.Name, name) && !sameSize(d.Address, name) && len(d.Aliases) == 0 && len(d.Name)+1+len(d.Source) != len(name) {
 		return false
 	}
 	return foldName(d.Name) == name || foldName(d.Address) == name || foldName(d.Name+"@"+d.Source) == name ||
