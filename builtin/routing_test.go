@@ -49,7 +49,7 @@ func (a asker) ask(t *testing.T, request string) route.Result {
 	}
 	in := route.TurnRoutingContext{Message: request}
 	for _, h := range found.Hits {
-		in.Retrieved = append(in.Retrieved, route.Retrieved{Address: h.Address, Score: h.Score, Coverage: h.Coverage})
+		in.Retrieved = append(in.Retrieved, route.Retrieved{Address: h.Address, Score: h.Score, Coverage: h.Coverage, Share: h.Share, Evidence: h.Evidence})
 	}
 	res, err := a.router.Route(ctx, in)
 	if err != nil {
@@ -75,6 +75,9 @@ func TestRequestsActivateTheirSkill(t *testing.T) {
 		"help me write a SKILL.md":                       "skill-creator",
 		"why is my skill missing?":                       "skill-doctor",
 		"my skill does not load, find out why":           "skill-doctor",
+		"帮我审查代码":                                         "code-review",
+		"根据提交写一份更新日志":                                    "release-notes",
+		"创建技能，用来填报销单":                                    "skill-creator",
 	} {
 		res := a.ask(t, request)
 		won, ok := res.ClearWinner()
@@ -102,6 +105,10 @@ func TestUnrelatedRequestsActivateNothing(t *testing.T) {
 		"convert 20 miles to kilometres",
 		"tell me a joke about cats",
 		"帮我订一张去上海的机票",
+		"improve my skills at chess",
+		"release the hounds",
+		"open a bank account",
+		"which version of python is this",
 	} {
 		if won, ok := a.ask(t, request).ClearWinner(); ok {
 			t.Errorf("%q activates %s: %v %v", request, won.Address, won.Score, won.Reasons)
