@@ -1,0 +1,277 @@
+// Package deft is the skills runtime for AI agents: what an agent's author imports.
+//
+// A skill is a directory with a SKILL.md. An [Engine] finds skills in every place
+// that agents keep them, decides which definition of a name wins, chooses which ones
+// matter for a request, and renders the catalog that a model is shown. A [Session]
+// holds what is active in one conversation; its turns load skills, confine what they
+// may do, and run the loop against a model or leave the loop to you.
+//
+//	engine, err := deft.Open(ctx, deft.Options{Workspace: dir, Home: home})
+//	session, err := engine.NewSession(ctx, deft.SessionOptions{Model: m})
+//	for event, err := range session.Run(ctx, deft.Input{Text: "review my change"}) { … }
+//
+// A host with a loop of its own takes [Session.Begin] instead: it gets the prompt's
+// blocks and the tools, calls its model, and hands each tool call to [Turn.Call],
+// which passes the gate.
+//
+// The engine has no global state and prints nothing; it reads home, environment,
+// clock and randomness from [Options]. Everything here is safe for concurrent use
+// except where a method says otherwise; one turn runs at a time in a session.
+//
+// This package only wires: rules live in skill, source, registry, route, search,
+// catalog, session, toolset, gate and agent, each of which can be imported alone. It
+// imports no model adapter: give one to [SessionOptions].
+package deft
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
+	"github.com/deftskills/deft/search"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/toolset"
+)
+
+// Engine knows every skill of one workspace. Safe for concurrent use.
+type Engine struct {
+	o        Options
+	env      skill.Environment
+	skills   toolset.Options
+	tools    []toolset.Tool // of a session that has read nothing: names, tiers and schemas
+	registry *registry.Registry
+	catalog  *catalog.Renderer
+	index    *search.Index
+	places   []source.Place
+
+	mu     sync.Mutex // guards what follows
+	routed *registry.Snapshot
+	router *route.Router
+	// indexed is the Snapshot that the index was brought up to.
+	indexed *registry.Snapshot
+}
+
+// Open finds the skills of o and decides which win. Whatever is wrong with a skill or
+// a place is a diagnostic of the Snapshot; the error is for options that make no
+// sense and for the context's end.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, catalog: catalog.New(catalog.Config{Counter: o.Counter})}
+	e.skills = toolset.Options{Style: o.Style, Searcher: searcher{e}, Tier: e.tierOf}
+	e.tools = e.newTools()
+	e.env = o.environment(e.tools)
+	env := o.sourceEnv()
+	sources, diags := o.sources(ctx, env)
+	e.places = source.ClientPlaces(env, sources)
+	e.registry, err = registry.Open(ctx, registry.Config{
+		Sources:     sources,
+		Diagnostics: append(diags, o.Diagnostics...),
+		Dialect:     o.Dialect,
+		Trust:       o.Project,
+		Environment: e.env,
+		Workspace:   o.Workspace,
+		QuietCopies: o.QuietCopies,
+		Now:         o.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("skills of %s: %w", o.Workspace, err)
+	}
+	if e.index, err = search.Open(o.Search); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Snapshot returns what is known now: winners, losers and why. It never blocks.
+func (e *Engine) Snapshot() *registry.Snapshot { return e.registry.Snapshot() }
+
+// Sources returns the places that are searched, in order.
+func (e *Engine) Sources() []source.Source { return e.registry.Sources() }
+
+// Refresh looks at every place again, reads what changed, and returns the new
+// Snapshot. On an error the former one stays.
+func (e *Engine) Refresh(ctx context.Context) (*registry.Snapshot, error) {
+	return e.registry.Refresh(ctx, registry.RefreshOptions{})
+}
+
+// Explain says why a name is there or isn't, and what to do about it. It may look, by
+// names only and for a fifth of a second, at places that are no sources.
+func (e *Engine) Explain(ctx context.Context, name string) registry.Explanation {
+	return e.Snapshot().ExplainWith(ctx, name, func(ctx context.Context, name string, places []source.Place) []source.Skipped {
+		return source.Look(ctx, name, append(places, e.places...))
+	})
+}
+
+// Close frees the index. Sessions must be closed before.
+func (e *Engine) Close() error { return e.index.Close() }
+
+// Search looks inside the skills. A zero q.View is the person's: every skill that is
+// not withheld; search.ModelView is a model's. The first search reads every skill.
+func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
+	if err := e.updateIndex(ctx, e.Snapshot()); err != nil {
+		return search.Result{}, err
+	}
+	return e.index.Search(ctx, q)
+}
+
+func (e *Engine) updateIndex(ctx context.Context, snap *registry.Snapshot) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.indexed == snap {
+		return nil
+	}
+	if _, err := e.index.Update(ctx, "", snap); err != nil {
+		return fmt.Errorf("search index: %w", err)
+	}
+	e.indexed = snap
+	return nil
+}
+
+// Request is what routing depends on beside the skills.
+type Request struct {
+	Text    string
+	Stages  route.StageSet // zero = inferred from Text
+	Assets  []route.Asset
+	Signal  *route.Signal
+	Preload []route.Preload
+	Loaded  []string // addresses of active skills
+}
+
+// retrieved is how many hits of the search the router is given.
+const retrieved = 50
+
+// Route ranks the skills that a model may see for one request: by their conditions,
+// keywords and stages, and by what the search finds in their texts.
+func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
+	snap := e.Snapshot()
+	in, err := e.routing(ctx, snap, r)
+	if err != nil {
+		return route.Result{}, err
+	}
+	return e.routerOf(snap).Route(ctx, in)
+}
+
+// ExplainRoute says how one skill fares for a request, rule by rule.
+func (e *Engine) ExplainRoute(ctx context.Context, r Request, name string) (route.Explanation, error) {
+	snap := e.Snapshot()
+	in, err := e.routing(ctx, snap, r)
+	if err != nil {
+		return route.Explanation{}, err
+	}
+	return e.routerOf(snap).Explain(in, name), nil
+}
+
+func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, r Request) (route.TurnRoutingContext, error) {
+	in := route.TurnRoutingContext{
+		Message: r.Text, Stages: r.Stages, Assets: r.Assets, Signal: r.Signal,
+		Preload: r.Preload, Loaded: r.Loaded, Env: e.environment(snap),
+	}
+	if err := e.updateIndex(ctx, snap); err != nil {
+		return in, err
+	}
+	found, err := e.index.Search(ctx, search.Query{
+		Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: search.ModelView(snap),
+	})
+	if err != nil {
+		return in, fmt.Errorf("search for the request: %w", err)
+	}
+	for _, h := range found.Hits {
+		in.Retrieved = append(in.Retrieved, route.Retrieved{
+			Address: h.Address, Score: h.Score, Coverage: h.Coverage, Share: h.Share, Evidence: h.Evidence,
+		})
+	}
+	return in, nil
+}
+
+// environment is that of the conditions, with the skills of snap.
+func (e *Engine) environment(snap *registry.Snapshot) skill.Environment {
+	var names []string
+	for _, r := range snap.Winners {
+		if r.State == registry.Available {
+			names = append(names, r.Skill.Name)
+		}
+	}
+	env := e.env
+	env.Skills = skill.NewNameSet(names...)
+	return env
+}
+
+// routerOf returns the router of snap; the last one is kept.
+func (e *Engine) routerOf(snap *registry.Snapshot) *route.Router {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.routed != snap {
+		// Compile's findings are about headers; lint reports them with their lines.
+		e.router, _ = route.Compile(snap, route.Options{})
+		e.routed = snap
+	}
+	return e.router
+}
+
+// CatalogOptions says how a catalog is rendered. The zero value is what a model gets
+// that may call skill, skill_read and skill_search.
+type CatalogOptions struct {
+	Dialect skill.Dialect // "" = the engine's
+	Format  catalog.Format
+	Mode    catalog.Mode
+	Budget  *catalog.Budget // nil = the engine's
+	View    catalog.View
+	For     *Request // adds the tail for this request
+	Tools   *catalog.ToolNames
+}
+
+// Catalog renders what a model is shown of the skills, and reports what the budget cut.
+func (e *Engine) Catalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
+	var routed *route.Result
+	if o.For != nil {
+		r, err := e.Route(ctx, *o.For)
+		if err != nil {
+			return catalog.Catalog{}, err
+		}
+		routed = &r
+	}
+	return e.render(ctx, e.Snapshot(), o, routed)
+}
+
+func (e *Engine) render(ctx context.Context, snap *registry.Snapshot, o CatalogOptions, routed *route.Result) (catalog.Catalog, error) {
+	in := catalog.Input{
+		Snapshot: snap, View: o.View, Dialect: o.Dialect, Format: o.Format, Mode: o.Mode, Budget: e.o.Budget,
+		Rank: e.rank(snap), Tools: e.toolNames(), Routing: true,
+	}
+	if in.Dialect == "" {
+		in.Dialect = e.o.Dialect
+	}
+	if o.Budget != nil {
+		in.Budget = *o.Budget
+	}
+	if o.Tools != nil {
+		in.Tools = *o.Tools
+	}
+	if routed != nil {
+		in.Fit = string(routed.Fit)
+		for _, h := range routed.Hits {
+			in.Routed = append(in.Routed, catalog.Routed{Address: h.Address, Name: h.Name, Score: float64(h.Score), Reasons: h.Reasons})
+		}
+	}
+	return e.catalog.Render(ctx, in)
+}
+
+// protected is the built-in skill that tells a model how to use the others: it is the
+// last one whose description is cut.
+const protected = "deft-guide"
+
+func (e *Engine) rank(snap *registry.Snapshot) catalog.Rank {
+	for _, r := range snap.Winners {
+		if r.Source.Kind == source.Builtin && r.Skill.Name == protected {
+			return catalog.Rank{Protected: []string{r.Address}}
+		}
+	}
+	return catalog.Rank{}
+}

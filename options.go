@@ -1,0 +1,182 @@
+package deft
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/builtin"
+	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/search"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/toolset"
+)
+
+// Options says where an Engine finds skills and what its host brings. Only Workspace
+// is required; every zero value is useful. The engine reads nothing of the process:
+// what it may know of home and environment stands here.
+type Options struct {
+	Workspace string        // absolute path of the folder that is worked in
+	Home      string        // what "~" means; "" = no roots below a home
+	DataDir   string        // deft's own folder; "" = no roots of its own
+	Environ   []string      // "NAME=value", as os.Environ returns it
+	OS        string        // a Go name; "" = the system this runs on
+	Dialect   skill.Dialect // whose rules apply; "" = skill.Deft
+
+	// Sources are more places, in any path form: a directory, a skill, a SKILL.md, a
+	// glob, or KIND=PATH. They count as typed by a person, and so as trusted.
+	Sources     []string
+	OnlySources bool     // no other roots, and no built-in skills
+	Clients     []string // other agents whose folders are read too
+	NoExternal  bool     // leave out the folders that other agents own
+	NoWalkUp    bool     // project roots of Workspace itself only
+	Roots       map[string]source.Override
+	// Project says what becomes of skills in project folders: withheld (the default),
+	// trusted, or refused.
+	Project registry.ProjectTrust
+	Data    []source.Definition // skills given in code
+	More    []source.Source     // any other sources
+	Builtin fs.FS               // the skills that come with the program; nil = builtin.FS()
+
+	QuietCopies bool           // leave out the copies_differ warning
+	Search      search.Options // parameters of the index
+
+	Counter catalog.Counter // counts tokens; nil = o200k_base
+	Budget  catalog.Budget  // of the catalog; zero = the dialect's rule
+	Style   toolset.Style   // how a model starts skills; "" = one at a time
+	Tools   []toolset.Tool  // the host's own tools, beside those for skills and files
+	NoFiles bool            // leave out the tools that read and write the workspace
+
+	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
+
+	// Diagnostics are findings about the options themselves, such as those of a
+	// configuration file. Every Snapshot holds them.
+	Diagnostics []skill.Diagnostic
+	Clock       func() time.Time // nil = time.Now
+	Rand        io.Reader        // nil = crypto/rand
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Workspace == "" {
+		return o, errors.New("options: workspace is empty")
+	}
+	if !filepath.IsAbs(o.Workspace) {
+		return o, fmt.Errorf("options: workspace %q is not absolute", o.Workspace)
+	}
+	o.Workspace = filepath.Clean(o.Workspace)
+	if o.OS == "" {
+		o.OS = runtime.GOOS
+	}
+	if o.Dialect == "" {
+		o.Dialect = skill.Deft
+	}
+	if o.Builtin == nil {
+		o.Builtin = builtin.FS()
+	}
+	if o.Counter == nil {
+		o.Counter = catalog.O200k()
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return o, nil
+}
+
+// sourceEnv is what the making of sources may know.
+func (o Options) sourceEnv() source.Env {
+	return source.Env{
+		Workspace: o.Workspace, Home: o.Home, DataDir: o.DataDir, Getenv: o.getenv, OS: o.OS,
+		External: !o.NoExternal, NoWalkUp: o.NoWalkUp, Clients: o.Clients, Overrides: o.Roots,
+		Format: source.Format{Dialect: o.Dialect, DataDir: o.DataDir}, Now: o.Clock,
+	}
+}
+
+func (o Options) getenv(name string) string {
+	for _, v := range slices.Backward(o.Environ) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// sources makes every source of the options, in the order of search: what a person
+// typed, what the host gives, the roots of this machine, and the built-in skills.
+func (o Options) sources(ctx context.Context, env source.Env) ([]source.Source, []skill.Diagnostic) {
+	out, diags := source.Expand(ctx, o.Sources, env)
+	if len(o.Data) > 0 {
+		out = append(out, source.Data(o.Data, source.DataOptions{Format: env.Format}))
+	}
+	out = append(out, o.More...)
+	if o.OnlySources {
+		return out, diags
+	}
+	roots, more := source.Roots(ctx, env)
+	out = append(out, roots...)
+	out = append(out, source.FS(o.Builtin, source.DirOptions{
+		Info:   source.Info{ID: "builtin", Kind: source.Builtin, Trust: source.Trusted, Origin: "built in"},
+		Format: env.Format,
+	}))
+	return out, append(diags, more...)
+}
+
+// environment is what the conditions of skills are judged against.
+func (o Options) environment(tools []toolset.Tool) skill.Environment {
+	var vars, names, sets []string
+	for _, v := range o.Environ {
+		if name, value, _ := strings.Cut(v, "="); value != "" {
+			vars = append(vars, name)
+		}
+	}
+	for _, t := range tools {
+		spec := t.Spec()
+		names = append(names, spec.Name)
+		if spec.Toolset != "" {
+			sets = append(sets, spec.Toolset)
+		}
+	}
+	return skill.Environment{
+		Vars: skill.NewNameSet(vars...), Tools: skill.NewNameSet(names...), Toolsets: skill.NewNameSet(sets...),
+		Bins: bins{path: o.getenv("PATH"), ext: o.getenv("PATHEXT")}, OS: o.OS,
+	}
+}
+
+// bins are the programs on a search path, looked up when asked for.
+type bins struct{ path, ext string }
+
+// Has reports whether a program of that name is on the search path.
+func (b bins) Has(name string) bool {
+	if name == "" || strings.ContainsAny(name, `/\`) {
+		return false
+	}
+	endings := append([]string{""}, filepath.SplitList(strings.ToLower(b.ext))...)
+	for _, dir := range filepath.SplitList(b.path) {
+		for _, end := range endings {
+			info, err := os.Stat(filepath.Join(dir, name+end))
+			if err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || b.ext != "") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Digest identifies the search path, not what is on it: programs that come and go are
+// seen by the next Snapshot.
+func (b bins) Digest() [32]byte { return sha256.Sum256([]byte(b.path + "\x00" + b.ext)) }

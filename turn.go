@@ -1,0 +1,265 @@
+package deft
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+
+	"github.com/deftskills/deft/agent"
+	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/search"
+	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/toolset"
+)
+
+// Input is one request; see agent.Input. The zero Origin counts as autonomous: set
+// gate.Interactive where a person asks.
+type Input = agent.Input
+
+// Event is one thing that happens in a turn; see agent.Event.
+type Event = agent.Event
+
+// Plan is a turn up to the first request to a model; see agent.Prepared.
+type Plan = agent.Prepared
+
+// Turn is a turn whose loop is the host's own; see agent.Turn.
+type Turn = agent.Turn
+
+// SessionOptions says what one conversation runs with. The zero value has no model,
+// nobody to ask, and no identity but the skeleton.
+type SessionOptions struct {
+	ID     string                              // "" = drawn at random
+	Model  model.Model                         // nil = Run ends with stop offline; Plan and Begin work
+	Models func(id string) (model.Model, bool) // other models that a skill may ask for; nil = none
+	// Confirm puts the gate's questions to a person; nil = every question is a refusal.
+	Confirm agent.Confirmer
+	Auto    gate.Tier // questions up to this tier are answered yes; at most gate.AlwaysConfirm
+	// Identity is the first block of the prompt; "" = deft's own skeleton.
+	Identity string
+	// Project is the text of the project's AGENTS.md; see agent.ReadAgentsMD.
+	Project string
+	Base    session.Base // what holds before any skill: the host's policy, model, prompt
+}
+
+// Session is one conversation. Safe for concurrent use; one turn runs at a time, and
+// another gets session.ErrBusy.
+type Session struct {
+	engine *Engine
+	inner  *session.Session
+	runner *agent.Runner
+}
+
+// NewSession starts a conversation. Close it.
+func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	tools := e.newTools()
+	table, err := agent.GateTable(tools)
+	if err != nil {
+		return nil, fmt.Errorf("tools: %w", err)
+	}
+	sink := e.o.Record
+	if sink == nil {
+		sink = unrecorded{}
+	}
+	door, err := gate.New(gate.Options{
+		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Auto: o.Auto, Paths: e.paths(),
+		Now: e.o.Clock, Rand: e.o.Rand,
+	})
+	if err != nil {
+		return nil, err
+	}
+	inner, err := session.New(ctx, session.Options{
+		ID: o.ID, Snapshots: e.registry, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+		Clock: e.o.Clock, Rand: e.o.Rand,
+	})
+	if err != nil {
+		return nil, err
+	}
+	runner, err := agent.New(agent.Deps{
+		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e}, Confirmer: o.Confirm,
+		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Session{engine: e, inner: inner, runner: runner}, nil
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.inner.ID() }
+
+// Run runs one turn with the session's model and tells what happens; see
+// agent.Runner.Run. The last event is turn_finished.
+func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
+	return s.runner.Run(ctx, s.inner, in)
+}
+
+// Plan does everything of a turn that needs no model, and ends it: what is found and
+// ranked, what is started, the prompt, and what the gate says to the tools that the
+// started skills ask for. Skills of session scope stay active.
+func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
+	return s.runner.Prepare(ctx, s.inner, in)
+}
+
+// Begin starts a turn for a host that has a loop of its own: it takes the prompt's
+// blocks and the tools from the Turn, calls its model, and hands every tool call back
+// to Turn.Call. End the Turn whatever happens.
+func (s *Session) Begin(ctx context.Context, in Input) (*Turn, error) {
+	return s.runner.Begin(ctx, s.inner, in)
+}
+
+// Active returns the active skills: the session's, then the turn's.
+func (s *Session) Active() []session.Activation { return s.inner.Active() }
+
+// Effective returns what holds now: tools, model, prompt.
+func (s *Session) Effective() session.Effective { return s.inner.Effective() }
+
+// Close drops what is active and what is kept of the conversation. It is idempotent.
+func (s *Session) Close() error {
+	s.runner.Forget(s.inner.ID())
+	return s.inner.Close()
+}
+
+// Tools describes every tool that a session has, whatever a turn shows of them.
+func (e *Engine) Tools() []toolset.Spec {
+	out := make([]toolset.Spec, 0, len(e.tools))
+	for _, t := range e.tools {
+		out = append(out, t.Spec())
+	}
+	return out
+}
+
+// newTools makes the tools of one session. The tools for skills keep no state; those
+// for files remember what this session has read.
+func (e *Engine) newTools() []toolset.Tool {
+	tools := toolset.Skills(e.skills)
+	if !e.o.NoFiles {
+		tools = append(tools, toolset.Files(toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.paths().ReadDenied})...)
+	}
+	return append(tools, e.o.Tools...)
+}
+
+func (e *Engine) tierOf(tool string) (gate.Tier, bool) {
+	for _, t := range e.tools {
+		if spec := t.Spec(); spec.Name == tool {
+			return spec.Tier, true
+		}
+	}
+	return 0, false
+}
+
+func (e *Engine) toolNames() catalog.ToolNames {
+	var names catalog.ToolNames
+	for _, t := range e.tools {
+		switch name := t.Spec().Name; name {
+		case toolset.NameSkill:
+			names.Skill = name
+		case toolset.NameSkillRead:
+			names.Read = name
+		case toolset.NameSkillSearch:
+			names.Search = name
+		}
+	}
+	return names
+}
+
+// paths says which files are whose. A skill's own files are read with skill_read,
+// which needs no file permission.
+func (e *Engine) paths() gate.PathPolicy {
+	p := gate.PathPolicy{Workspace: e.o.Workspace, Home: e.o.Home}
+	if e.o.DataDir != "" {
+		p.State = append(p.State, filepath.Clean(e.o.DataDir))
+	}
+	return p
+}
+
+// unrecorded keeps nothing.
+type unrecorded struct{}
+
+func (unrecorded) Record(context.Context, gate.Row) error { return nil }
+
+// planner gives the loop the router's order and the catalog.
+type planner struct{ e *Engine }
+
+// Plan implements agent.Planner.
+func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, error) {
+	e := p.e
+	r := Request{Text: in.Text, Preload: in.Preload}
+	for _, a := range in.Active {
+		r.Loaded = append(r.Loaded, a.Address)
+	}
+	context, err := e.routing(ctx, in.Snapshot, r)
+	if err != nil {
+		return agent.Plan{}, err
+	}
+	routed, err := e.routerOf(in.Snapshot).Route(ctx, context)
+	if err != nil {
+		return agent.Plan{}, err
+	}
+	o := CatalogOptions{}
+	if in.Window > 0 && e.o.Budget == (catalog.Budget{}) {
+		o.Budget = &catalog.Budget{Window: in.Window}
+	}
+	shown, err := e.render(ctx, in.Snapshot, o, &routed)
+	if err != nil {
+		return agent.Plan{}, err
+	}
+	return agent.Plan{Route: routed, Catalog: shown, Hidden: e.hidden(in, shown)}, nil
+}
+
+// hidden names the skill tools that this turn does not show.
+func (e *Engine) hidden(in agent.PlanInput, shown catalog.Catalog) []string {
+	search := e.skills.SearchName()
+	exposed := toolset.Exposed(e.skills, toolset.View{
+		Snapshot: in.Snapshot, Active: len(in.Active),
+		CatalogMentions: strings.Contains(shown.Stable.Text, search) || strings.Contains(shown.Tail.Text, search),
+	})
+	show := map[string]bool{}
+	for _, name := range exposed {
+		show[name] = true
+	}
+	var out []string
+	for _, t := range toolset.Skills(e.skills) {
+		// deactivate_skill follows the active skills from step to step: it says itself
+		// that nothing is active.
+		if name := t.Spec().Name; !show[name] && name != toolset.NameDeactivate {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// searcher lends the index to skill_search.
+type searcher struct{ e *Engine }
+
+// Search implements toolset.Searcher.
+func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query string, names []string, topK int) (toolset.Found, error) {
+	if err := s.e.updateIndex(ctx, snap); err != nil {
+		return toolset.Found{}, err
+	}
+	view := search.ModelView(snap)
+	if len(names) > 0 {
+		wanted := skill.NewNameSet(names...)
+		all := view
+		view = func(address string) bool { return wanted.Has(address) && all(address) }
+	}
+	res, err := s.e.index.Search(ctx, search.Query{Text: query, TopK: topK, View: view})
+	if err != nil {
+		return toolset.Found{}, err
+	}
+	out := toolset.Found{Searched: res.Searched, Degraded: res.Degraded}
+	for _, h := range res.Hits {
+		hit := toolset.Hit{Address: h.Address, Description: h.Description, Score: h.Score, Strength: string(h.Strength)}
+		if len(h.Matches) > 0 {
+			m := h.Matches[0]
+			hit.File, hit.StartLine, hit.EndLine, hit.Snippet = m.File, m.StartLine, m.EndLine, m.Snippet
+		}
+		out.Hits = append(out.Hits, hit)
+	}
+	return out, nil
+}
