@@ -169,3 +169,40 @@ func kindOf(v json.RawMessage) string {
 func refuse(code, text string) Result {
 	return Result{Code: code, Text: text, IsError: true, Retry: RetryCorrected}
 }
+
+// Normal renames the arguments of a call that a model spelt by an alias to the names
+// of the schema, where those are absent. Whoever checks arguments against the schema
+// calls it first, so that the check, the consent and the handler see one form. Input
+// that is no object comes back as it is.
+func Normal(schema, input json.RawMessage) json.RawMessage {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var values map[string]json.RawMessage
+	if json.Unmarshal(schema, &s) != nil || json.Unmarshal(input, &values) != nil {
+		return input
+	}
+	changed := false
+	for name := range s.Properties {
+		if _, ok := values[name]; ok {
+			continue
+		}
+		for _, other := range aliases[name] {
+			v, given := values[other]
+			if _, own := s.Properties[other]; given && !own {
+				values[name] = v
+				delete(values, other)
+				changed = true
+				break
+			}
+		}
+	}
+	if !changed {
+		return input
+	}
+	out, err := json.Marshal(values)
+	if err != nil {
+		return input
+	}
+	return out
+}

@@ -250,3 +250,20 @@ func TestSetIsImmutableAndRefusesDoubles(t *testing.T) {
 		t.Error("Only")
 	}
 }
+
+func TestNormalKnowsTheAliases(t *testing.T) {
+	t.Parallel()
+	tool := Skills(Options{})[0].Spec()
+	for in, want := range map[string]string{
+		`{"skill_name":"a","args":"x"}`: `{"arguments":"x","name":"a"}`,
+		`{"name":"a","skill":"b"}`:      `{"name":"a","skill":"b"}`,
+		`{"other":1}`:                   `{"other":1}`,
+		`[1]`:                           `[1]`,
+		`{`:                             `{`,
+		`{"skillName": "a"}`:            `{"name":"a"}`,
+	} {
+		if got := string(Normal(tool.Input, json.RawMessage(in))); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}
