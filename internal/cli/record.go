@@ -113,14 +113,22 @@ func split(snap *registry.Snapshot) (counting, shadowed, unusable []*registry.Re
 	return counting, shadowed, unusable
 }
 
-// find looks a skill up by the one rule for names. A name that the caller may not
-// have seen is found only by its exact spelling.
+// find looks a skill up by the one rule for names. Close names for a person are
+// those of every usable skill: the rule's own suggestions leave out what a model may
+// not see.
 func find(snap *registry.Snapshot, selector string) (*registry.Record, error) {
 	rec, err := snap.Lookup(selector)
-	if err != nil {
-		return nil, err
+	var unknown *registry.UnknownError
+	if errors.As(err, &unknown) && len(unknown.Origins) == 0 {
+		var names []string
+		for _, w := range snap.Winners {
+			names = append(names, w.Address)
+		}
+		if near := closest(selector, names, 3); len(near) > 0 {
+			return nil, &registry.UnknownError{Selector: unknown.Selector, Suggestions: near}
+		}
 	}
-	return rec, nil
+	return rec, err
 }
 
 func unknownSkill(err error) *failure {

@@ -13,7 +13,7 @@ const (
 func verbs() []verb {
 	return []verb{
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
-		lintVerb(), newVerb(), initVerb(), evalVerb(),
+		lintVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
 		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
