@@ -31,7 +31,7 @@ type Region struct {
 // what is code: placeholders and inline commands ask it.
 func CodeRegions(body []byte) []Region {
 	var out []Region
-	doc := goldmark.DefaultParser().Parse(text.NewReader(body))
+	doc := goldmark.DefaultParser().Parse(text.NewReader(shallow(body)))
 	// The walk cannot fail: the callback never returns an error.
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {

@@ -48,6 +48,9 @@ func Fix(src []byte, diags []Diagnostic) (out []byte, applied []Diagnostic) {
 	for _, e := range edits {
 		out = slices.Concat(out[:e.start], []byte(e.text), out[e.end:])
 	}
+	if len(edits) > 0 && f.valid && !Parse(out, ParseOptions{}).Valid {
+		return src, nil // YAML has corners where a line more is a line too much
+	}
 	return out, applied
 }
 
@@ -63,6 +66,7 @@ type fixer struct {
 	root  *Node
 	first int   // the file's line of the header's first byte
 	lines []int // offsets in src of the header's lines, and of the closing fence
+	valid bool
 }
 
 func newFixer(src []byte) *fixer {
@@ -71,7 +75,7 @@ func newFixer(src []byte) *fixer {
 	if !p.HasHeader || s.Raw() == nil {
 		return nil
 	}
-	f := &fixer{src: src, root: s.Raw(), first: p.HeaderLine, lines: []int{int(p.Header.Start)}}
+	f := &fixer{src: src, root: s.Raw(), valid: s.Valid, first: p.HeaderLine, lines: []int{int(p.Header.Start)}}
 	for i := int(p.Header.Start); i < int(p.Header.End); i++ {
 		if src[i] == '\n' {
 			f.lines = append(f.lines, i+1)
@@ -263,11 +267,18 @@ func fixAddName(f *fixer, d Diagnostic) (edit, bool) {
 	if best, _ := find(f.root, "name"); !found || best.key != nil || strings.TrimSpace(name) == "" || UnsafeName(name) {
 		return edit{}, false
 	}
+	indent := 0
+	if f.root.Len() > 0 {
+		if f.root.Style == FlowStyle {
+			return edit{}, false
+		}
+		indent = f.root.Content[0].Column - 1
+	}
 	end := "\n"
 	if i := bytes.IndexByte(f.src, '\n'); i > 0 && f.src[i-1] == '\r' {
 		end = "\r\n"
 	}
-	return edit{f.lines[0], f.lines[0], "name: " + scalarText(name) + end}, true
+	return edit{f.lines[0], f.lines[0], strings.Repeat(" ", indent) + "name: " + scalarText(name) + end}, true
 }
 
 func fixRename(f *fixer, d Diagnostic) (edit, bool) {

@@ -85,8 +85,12 @@ type lintRun struct {
 	out   []Diagnostic
 }
 
+// full reports that no more is told of one file. Loops ask first: finding the place of
+// each of a million findings on one line would take hours.
+func (r *lintRun) full() bool { return len(r.out) >= r.o.Limits.Diagnostics }
+
 func (r *lintRun) add(code string, level Level, line, col int, fix, format string, args ...any) {
-	if len(r.out) >= r.o.Limits.Diagnostics {
+	if r.full() {
 		return
 	}
 	r.out = append(r.out, Diagnostic{

@@ -17,6 +17,9 @@ var (
 	bundled = regexp.MustCompile("(?:^|[\\s\"'`(=])((?:\\./)?(?:references|scripts|assets)/[A-Za-z0-9_./-]*[A-Za-z0-9_-]\\.[A-Za-z0-9]+)")
 )
 
+// lintTargets bounds the files that are looked for: each costs a listing of its folder.
+const lintTargets = 1000
+
 // lintLinks looks for the bundled files that the body names.
 func lintLinks(r *lintRun) {
 	if r.o.FS == nil {
@@ -53,7 +56,7 @@ func (r *lintRun) link(target string, offset int, seen map[string]bool) {
 		target = plain
 	}
 	p := path.Clean(target)
-	if p == "." || seen[p] || strings.ContainsRune(p, 0) {
+	if p == "." || seen[p] || strings.ContainsRune(p, 0) || len(seen) >= lintTargets || r.full() {
 		return
 	}
 	seen[p] = true

@@ -216,7 +216,7 @@ func lintSecrets(r *lintRun) {
 			}
 		}
 		for _, m := range k.shape.FindAllStringIndex(r.body, -1) {
-			if !sample(r.body[m[0]:m[1]]) {
+			if !r.full() && !sample(r.body[m[0]:m[1]]) {
 				line, col := r.place(m[0])
 				r.add("secret_in_text", LevelError, line, col, "remove it and revoke the key", "text with the shape of a %s", k.kind)
 			}
@@ -251,16 +251,20 @@ func lintArguments(r *lintRun) {
 	declares := len(r.s.Meta.Arguments) > 0 || r.s.Meta.ArgumentHint != ""
 	first, zero := -1, false
 	for _, m := range positional.FindAllStringSubmatchIndex(r.body, -1) {
+		if r.full() {
+			return
+		}
 		if m[0] > 0 && (r.body[m[0]-1] == '\\' || r.body[m[0]-1] == '$') || inCode(r.code, m[0]) {
 			continue
 		}
 		digits := r.body[m[2]:m[3]]
-		line, col := r.place(m[0])
 		price := len(digits) > 2 || amount.MatchString(r.body[m[1]:])
 		switch {
 		case !declares && !price:
+			line, col := r.place(m[0])
 			r.add("arguments_undeclared", LevelInfo, line, col, "declare or escape", "`$%s` in a skill that declares no arguments", digits)
 		case declares && price:
+			line, col := r.place(m[0])
 			r.add("args_position", LevelWarning, line, col, `write \$`+digits, "`$%s` looks like an amount and is replaced by an argument", digits)
 		case declares && digits == "0":
 			zero = true
