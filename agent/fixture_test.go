@@ -287,6 +287,9 @@ func showCall(e Event) string {
 		out += " " + args
 	case ToolFinished:
 		output := c.Output
+		if c.Tool == "skill" && !c.IsError {
+			output = "…" // the session's words are the session's to hold
+		}
 		if len(output) > 400 {
 			output = fmt.Sprintf("%s… (%d bytes)", output[:400], len(output))
 		}

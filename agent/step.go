@@ -55,6 +55,9 @@ func (t *turn) backoff(attempt int, err error) (time.Duration, bool) {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
