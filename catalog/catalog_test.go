@@ -36,8 +36,9 @@ func TestGoldenBlocks(t *testing.T) {
 			{Address: "deploy", Score: 3, Reasons: []string{"kw:ship\nnow", "stage:decide"}},
 			{Address: "x</name><name>y", Score: 2}, {Address: "manual", Score: 2}, {Address: "kana", Score: 0},
 		}},
-		"none.golden":       {Routing: true, Fit: "none", Budget: Budget{Limit: 200}},
-		"none-small.golden": {Routing: true, Fit: "none"},
+		"none.golden":        {Routing: true, Fit: "none", Budget: Budget{Limit: 200}},
+		"none-routed.golden": {Routing: true, Mode: ModeRouted, Fit: "none", Routed: []Routed{{Address: "kana", Score: 0}}},
+		"none-small.golden":  {Routing: true, Fit: "none"},
 	} {
 		in.Snapshot, in.Tools = mixed(), exposed
 		c := render(t, r, in)

@@ -34,10 +34,13 @@ func (r *Renderer) addTail(c *Catalog, in Input, o options) {
 		return
 	}
 	text := ""
-	if c.Report.Mode == ModeRouted {
+	switch {
+	case in.Fit == "none":
+		text = nothingFits(c, in, o)
+	case c.Report.Mode == ModeRouted:
 		text = r.routedTail(c, in, o)
-	} else {
-		text = hints(c, in, o)
+	default:
+		text = hints(c.plan, in, o)
 	}
 	if text == "" {
 		return
@@ -46,16 +49,17 @@ func (r *Renderer) addTail(c *Catalog, in Input, o options) {
 	c.Report.Tail, _ = o.measure(text)
 }
 
+// nothingFits sends the model to the search where one exists.
+func nothingFits(c *Catalog, in Input, o options) string {
+	if !c.NeedsSearch(in.Tools) {
+		return ""
+	}
+	return within(o, fmt.Sprintf("No listed skill matches this request; %s looks inside all %d.", in.Tools.Search, len(c.plan.visible)))
+}
+
 // hints names the routed skills with their reasons, as many as the reserve holds.
 // The descriptions stand in the stable block.
-func hints(c *Catalog, in Input, o options) string {
-	p := c.plan
-	if in.Fit == "none" {
-		if !c.NeedsSearch(in.Tools) {
-			return ""
-		}
-		return within(o, fmt.Sprintf("No listed skill matches this request; %s looks inside all %d.", in.Tools.Search, len(p.visible)))
-	}
+func hints(p *plan, in Input, o options) string {
 	var lines []string
 	for _, s := range in.Routed {
 		rec := p.find(s.Address)
