@@ -201,7 +201,8 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 		t.emit(Event{Type: ToolStarted, Call: p.event()})
 		c := toolset.Call{
 			ID: p.call.ID, Input: p.args, Turn: t.turn, Snapshot: t.turn.Snapshot(),
-			Step: toolset.Step{Model: t.account.steps, Index: p.index},
+			Step:  toolset.Step{Model: t.account.steps, Index: p.index},
+			Shown: t.visible,
 		}
 		go func() {
 			from := t.r.d.Now()

@@ -13,10 +13,12 @@ import (
 // activateTool makes a set of skills the active one.
 type activateTool struct{ o Options }
 
+const activateSchema = `{"type":"object","properties":{"ids":{"type":"array","items":{"type":"string","maxLength":512},"maxItems":32},"confirmed":{"type":"boolean"}},"required":["ids"],"additionalProperties":false}`
+
 func (t *activateTool) Spec() Spec {
 	return Spec{
 		Name: t.o.name(NameActivate), Description: t.o.describe(NameActivate), Toolset: "skills",
-		Input: json.RawMessage(`{"type":"object","properties":{"ids":{"type":"array","items":{"type":"string","maxLength":512},"maxItems":32},"confirmed":{"type":"boolean"}},"required":["ids"],"additionalProperties":false}`),
+		Input: json.RawMessage(activateSchema),
 		Tier:  gate.ReadOnly, Mode: Alone, ReadOnly: true,
 	}
 }

@@ -10,10 +10,12 @@ import (
 // deactivateTool ends one active skill.
 type deactivateTool struct{ o Options }
 
+const deactivateSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512}},"required":["name"],"additionalProperties":false}`
+
 func (t *deactivateTool) Spec() Spec {
 	return Spec{
 		Name: t.o.name(NameDeactivate), Description: t.o.describe(NameDeactivate), Toolset: "skills",
-		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512}},"required":["name"],"additionalProperties":false}`),
+		Input: json.RawMessage(deactivateSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel,
 	}
 }

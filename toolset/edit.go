@@ -20,10 +20,12 @@ const (
 // editTool replaces parts of a file.
 type editTool struct{ w *workspace }
 
+const editSchema = `{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":4096},"edits":{"type":"array","minItems":1,"maxItems":200,"items":{"type":"object","properties":{"old":{"type":"string","minLength":1},"new":{"type":"string"},"all":{"type":"boolean"}},"required":["old","new"],"additionalProperties":false}}},"required":["path","edits"],"additionalProperties":false}`
+
 func (t *editTool) Spec() Spec {
 	return Spec{
 		Name: "edit", Description: description("edit"), Toolset: "files",
-		Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":4096},"edits":{"type":"array","minItems":1,"maxItems":200,"items":{"type":"object","properties":{"old":{"type":"string","minLength":1},"new":{"type":"string"},"all":{"type":"boolean"}},"required":["old","new"],"additionalProperties":false}}},"required":["path","edits"],"additionalProperties":false}`),
+		Input: json.RawMessage(editSchema),
 		Tier:  gate.ConfirmOnce, Mode: Parallel,
 	}
 }

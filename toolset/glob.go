@@ -15,10 +15,12 @@ import (
 // globTool lists files by name.
 type globTool struct{ w *workspace }
 
+const globSchema = `{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"maxLength":1024},"path":{"type":"string","maxLength":4096}},"required":["pattern"],"additionalProperties":false}`
+
 func (t *globTool) Spec() Spec {
 	return Spec{
 		Name: "glob", Description: description("glob"), Toolset: "files",
-		Input: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"maxLength":1024},"path":{"type":"string","maxLength":4096}},"required":["pattern"],"additionalProperties":false}`),
+		Input: json.RawMessage(globSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
 	}
 }

@@ -20,10 +20,12 @@ const (
 // grepTool searches the text of files.
 type grepTool struct{ w *workspace }
 
+const grepSchema = `{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"maxLength":1024},"path":{"type":"string","maxLength":4096},"glob":{"type":"string","maxLength":1024}},"required":["pattern"],"additionalProperties":false}`
+
 func (t *grepTool) Spec() Spec {
 	return Spec{
 		Name: "grep", Description: description("grep"), Toolset: "files",
-		Input: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"maxLength":1024},"path":{"type":"string","maxLength":4096},"glob":{"type":"string","maxLength":1024}},"required":["pattern"],"additionalProperties":false}`),
+		Input: json.RawMessage(grepSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
 	}
 }

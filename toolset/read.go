@@ -17,10 +17,12 @@ const (
 // fileReadTool reads a file of the workspace.
 type fileReadTool struct{ w *workspace }
 
+const readSchema = `{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":4096},"offset":{"type":"integer","minimum":1},"limit":{"type":"integer","minimum":1,"maximum":2000}},"required":["path"],"additionalProperties":false}`
+
 func (t *fileReadTool) Spec() Spec {
 	return Spec{
 		Name: "read", Description: description("read"), Toolset: "files",
-		Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":4096},"offset":{"type":"integer","minimum":1},"limit":{"type":"integer","minimum":1,"maximum":2000}},"required":["path"],"additionalProperties":false}`),
+		Input: json.RawMessage(readSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
 	}
 }

@@ -21,10 +21,12 @@ const (
 // skillTool starts one skill and answers with its text.
 type skillTool struct{ o Options }
 
+const skillSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"arguments":{"type":"string","maxLength":16384}},"required":["name"],"additionalProperties":false}`
+
 func (t *skillTool) Spec() Spec {
 	return Spec{
 		Name: t.o.name(NameSkill), Description: t.o.describe(NameSkill), Toolset: "skills",
-		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"arguments":{"type":"string","maxLength":16384}},"required":["name"],"additionalProperties":false}`),
+		Input: json.RawMessage(skillSchema),
 		Tier:  gate.ReadOnly, Mode: Alone, ReadOnly: true,
 	}
 }

@@ -29,10 +29,12 @@ const (
 // readTool reads the files of a skill, wherever the skill lies and nothing beside it.
 type readTool struct{ o Options }
 
+const skillReadSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"path":{"type":"string","maxLength":1024},"startLine":{"type":"integer"},"endLine":{"type":"integer"}},"required":["name","path"],"additionalProperties":false}`
+
 func (t *readTool) Spec() Spec {
 	return Spec{
 		Name: t.o.name(NameSkillRead), Description: t.o.describe(NameSkillRead), Toolset: "skills",
-		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"path":{"type":"string","maxLength":1024},"startLine":{"type":"integer"},"endLine":{"type":"integer"}},"required":["name","path"],"additionalProperties":false}`),
+		Input: json.RawMessage(skillReadSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
 	}
 }

@@ -23,10 +23,12 @@ const (
 // searchTool finds skills by what they hold.
 type searchTool struct{ o Options }
 
+const skillSearchSchema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":2048},"names":{"type":"array","items":{"type":"string","maxLength":512},"maxItems":200},"topK":{"type":"integer","minimum":1,"maximum":20}},"required":["query"],"additionalProperties":false}`
+
 func (t *searchTool) Spec() Spec {
 	return Spec{
 		Name: t.o.name(NameSkillSearch), Description: t.o.describe(NameSkillSearch), Toolset: "skills",
-		Input: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":2048},"names":{"type":"array","items":{"type":"string","maxLength":512},"maxItems":200},"topK":{"type":"integer","minimum":1,"maximum":20}},"required":["query"],"additionalProperties":false}`),
+		Input: json.RawMessage(skillSearchSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
 	}
 }

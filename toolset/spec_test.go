@@ -251,19 +251,31 @@ func TestSetIsImmutableAndRefusesDoubles(t *testing.T) {
 	}
 }
 
-func TestNormalKnowsTheAliases(t *testing.T) {
+func TestArgumentsAreBroughtIntoTheFormOfTheSchema(t *testing.T) {
 	t.Parallel()
-	tool := Skills(Options{})[0].Spec()
-	for in, want := range map[string]string{
-		`{"skill_name":"a","args":"x"}`: `{"arguments":"x","name":"a"}`,
-		`{"name":"a","skill":"b"}`:      `{"name":"a","skill":"b"}`,
-		`{"other":1}`:                   `{"other":1}`,
-		`[1]`:                           `[1]`,
-		`{`:                             `{`,
-		`{"skillName": "a"}`:            `{"name":"a"}`,
+	tools := map[string]Tool{}
+	for _, tool := range allTools() {
+		tools[tool.Spec().Name] = tool
+	}
+	for _, c := range []struct{ tool, in, want string }{
+		{"skill", `{"skill_name":"a","args":"x"}`, `{"arguments":"x","name":"a"}`},
+		{"skill", `{"name":"a","skill":"b"}`, `{"name":"a","skill":"b"}`},
+		{"skill", `{"other":1}`, `{"other":1}`},
+		{"skill", `[1]`, `[1]`}, {"skill", `{`, `{`}, {"skill", `null`, `null`},
+		{"skill_read", `{"skillName":"a","path":"b","startLine":" 2 ","endLine":"x"}`, `{"endLine":"x","name":"a","path":"b","startLine":2}`},
+		{"skill_search", `{"query":"q","names":"a","topK":"3"}`, `{"names":["a"],"query":"q","topK":3}`},
+		{"activate_skills", `{"ids":"a"}`, `{"ids":["a"]}`},
+		{"read", `{"file_path":"a"}`, `{"path":"a"}`},
+		{"write", `{"filePath":"a","content":"7"}`, `{"content":"7","path":"a"}`},
 	} {
-		if got := string(Normal(tool.Input, json.RawMessage(in))); got != want {
-			t.Errorf("%s: %s", in, got)
+		n, ok := tools[c.tool].(interface {
+			Normalize(json.RawMessage) json.RawMessage
+		})
+		if !ok {
+			t.Fatalf("%s does not normalize", c.tool)
+		}
+		if got := string(n.Normalize(json.RawMessage(c.in))); got != c.want {
+			t.Errorf("%s %s: %s", c.tool, c.in, got)
 		}
 	}
 }

@@ -55,10 +55,12 @@ func (t *Todo) Items() []Item {
 // todoTool replaces the list.
 type todoTool struct{ list *Todo }
 
+const todoSchema = `{"type":"object","properties":{"items":{"type":"array","maxItems":100,"items":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":500},"status":{"type":"string","enum":["pending","active","done"]}},"required":["text","status"],"additionalProperties":false}}},"required":["items"],"additionalProperties":false}`
+
 func (t *todoTool) Spec() Spec {
 	return Spec{
 		Name: "todo", Description: description("todo"), Toolset: "todo",
-		Input: json.RawMessage(`{"type":"object","properties":{"items":{"type":"array","maxItems":100,"items":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":500},"status":{"type":"string","enum":["pending","active","done"]}},"required":["text","status"],"additionalProperties":false}}},"required":["items"],"additionalProperties":false}`),
+		Input: json.RawMessage(todoSchema),
 		Tier:  gate.ReadOnly, Mode: Parallel,
 	}
 }

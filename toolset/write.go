@@ -20,10 +20,12 @@ type Differ interface {
 // writeTool writes a whole file.
 type writeTool struct{ w *workspace }
 
+const writeSchema = `{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":4096},"content":{"type":"string","maxLength":1048576}},"required":["path","content"],"additionalProperties":false}`
+
 func (t *writeTool) Spec() Spec {
 	return Spec{
 		Name: "write", Description: description("write"), Toolset: "files",
-		Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":4096},"content":{"type":"string","maxLength":1048576}},"required":["path","content"],"additionalProperties":false}`),
+		Input: json.RawMessage(writeSchema),
 		Tier:  gate.ConfirmOnce, Mode: Parallel,
 	}
 }
