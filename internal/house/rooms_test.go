@@ -28,14 +28,14 @@ var mayImport = map[string][]string{
 	"session":  {"skill", "source", "registry", "gate"},
 	"toolset":  {"skill", "source", "registry", "session", "gate"},
 	"agent": {
-		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate",
+		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate", "agent/model",
 	},
-	"agent/model":   {"agent", "agent/model/..."}, // chooses one of its adapters by name
-	"agent/model/*": {"agent", "agent/model/..."},
+	"agent/model":   {}, // what every adapter speaks; it knows none of them
+	"agent/model/*": {"agent/model"},
 	"builtin":       {},
 	"": {
 		"skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
-		"gate", "agent", "builtin",
+		"gate", "agent", "agent/model", "builtin",
 	},
 	"internal/evals": {"skill", "source", "registry", "route", "search"},
 	"internal/config": {
@@ -44,7 +44,9 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
+		"internal/cli/text",
 	},
+	"internal/cli/text": {},
 	"cmd/deft": {"internal/cli"},
 }
 
@@ -55,7 +57,7 @@ var shared = []string{
 }
 
 // testOnly are packages that only tests import.
-var testOnly = []string{"internal/casetest", "internal/modeltest", "internal/house"}
+var testOnly = []string{"internal/casetest", "internal/modeltest", "internal/house", "conformance/agentskills"}
 
 // libraryModules is all that the library rooms may pull in, with the reason.
 var libraryModules = map[string]string{
