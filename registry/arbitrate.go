@@ -55,13 +55,11 @@ func (a *arbiter) collect(listings []*source.Listing) {
 		s.Diagnostics = append(s.Diagnostics, l.Diagnostics...)
 		s.Skipped = append(s.Skipped, l.Skipped...)
 		s.Complete = s.Complete && l.Complete
-		s.Metrics.FilesRead += l.Stats.FilesRead
-		s.Metrics.FilesReused += l.Stats.FilesReused
 		for _, e := range l.Entries {
 			slab = append(slab, Record{Entry: e})
 		}
 	}
-	s.Metrics.Sources = len(listings)
+	s.Metrics = metricsOf(listings)
 	s.All = make([]*Record, total)
 	for i := range slab {
 		s.All[i] = &slab[i]
@@ -379,9 +377,10 @@ func (a *arbiter) gates() {
 			r.State = Hidden
 			r.Reasons = append(r.Reasons, Reason{"beta", fmt.Sprintf("needs the beta flag %q", m.RequiresBeta), "turn the flag on"})
 		}
-		for _, need := range unmet(m.Conditions, env) {
+		for _, u := range skill.FindUnmet(m.Conditions, env) {
 			r.State = Unmet
-			r.Reasons = append(r.Reasons, Reason{"unmet", need, "provide what it needs"})
+			need := u.Code + ": " + strings.Join(u.Names, ", ")
+			r.Reasons = append(r.Reasons, Reason{"unmet", "a condition does not hold, " + need, "provide what it needs"})
 		}
 		if m.DisableModelInvocation {
 			r.Reasons = append(r.Reasons, Reason{"manual", "only a person may start it: disable-model-invocation is set", "start it with /" + r.Skill.Handle})

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,23 +132,51 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, e
 	if err != nil {
 		return nil, err
 	}
+	old := r.current.Load()
+	if old != nil && r.unchanged(listings) {
+		r.listings = listings
+		same := *old
+		same.Metrics = metricsOf(listings)
+		same.Metrics.Skills = old.Metrics.Skills
+		same.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
+		r.current.Store(&same)
+		return &same, nil
+	}
 	r.listings = listings
-	a := &arbiter{r: r, out: &Snapshot{Complete: true, Generated: start}}
+	a := &arbiter{r: r, out: &Snapshot{Version: 1, Complete: true, Generated: start}}
 	a.out.lookup.workspace = r.c.Workspace
 	next := a.arbitrate(listings)
 	next.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
-	old := r.current.Load()
-	next.fingerprint = next.digest()
-	switch {
-	case old == nil:
-		next.Version = 1
-	case old.fingerprint == next.fingerprint:
+	if old != nil {
 		next.Version = old.Version
-	default:
-		next.Version = old.Version + 1
+		if next.digest() != old.digest() {
+			next.Version++
+		}
 	}
 	r.current.Store(next)
 	return next, nil
+}
+
+// unchanged says whether the listings hold the very entries and findings of the last
+// run: then arbitration would decide the same, and is not asked.
+func (r *Registry) unchanged(listings []*source.Listing) bool {
+	for i, l := range listings {
+		was := r.listings[i]
+		if was == nil || l.Complete != was.Complete || !slices.Equal(l.Entries, was.Entries) ||
+			!slices.Equal(l.Diagnostics, was.Diagnostics) || !slices.Equal(l.Skipped, was.Skipped) {
+			return false
+		}
+	}
+	return true
+}
+
+func metricsOf(listings []*source.Listing) Metrics {
+	m := Metrics{Sources: len(listings)}
+	for _, l := range listings {
+		m.FilesRead += l.Stats.FilesRead
+		m.FilesReused += l.Stats.FilesReused
+	}
+	return m
 }
 
 // scanParallel is how many sources are scanned at once: they mostly wait for the

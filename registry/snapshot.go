@@ -59,9 +59,8 @@ type Snapshot struct {
 	Metrics     Metrics
 	Complete    bool
 
-	lookup      index
-	sources     []Root
-	fingerprint [32]byte
+	lookup  index
+	sources []Root
 }
 
 // Root is one source as it was searched.

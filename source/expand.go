@@ -127,9 +127,9 @@ func staticPart(path string) string {
 	if i < 0 {
 		return path
 	}
-	cut := strings.LastIndexAny(path[:i], `/`+string(filepath.Separator))
+	cut := strings.LastIndexAny(path[:i], `/`+sep)
 	if cut <= 0 {
-		return string(filepath.Separator)
+		return sep
 	}
 	return path[:cut]
 }

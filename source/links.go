@@ -47,8 +47,8 @@ func within(path, dir string) bool {
 	if path == dir {
 		return true
 	}
-	if !strings.HasSuffix(dir, string(filepath.Separator)) {
-		dir += string(filepath.Separator)
+	if !strings.HasSuffix(dir, sep) {
+		dir += sep
 	}
 	return strings.HasPrefix(path, dir)
 }

@@ -53,8 +53,7 @@ func (w *walker) visit(p place) visit {
 // load reads the skill of one directory, or takes it from the former listing when
 // its stamp says that nothing changed.
 func (w *walker) load(p place, file string, stamp FileStamp, typ nodeType, err error) visit {
-	name := filepath.Join(p.dir, file)
-	switch {
+	switch name := p.dir + sep + file; {
 	case err != nil:
 		return w.broken(p, file, finding("file_unreadable", name, "%s cannot be read: %v", file, cause(err)))
 	case typ != typeFile:
@@ -69,7 +68,7 @@ type reader func(buf []byte, max int64) ([]byte, FileStamp, error)
 
 // parse turns one skill file into an entry. realFile is set when the file is a link.
 func (w *walker) parse(p place, file, realFile string, before FileStamp, read reader) visit {
-	name := filepath.Join(p.dir, file)
+	name := p.dir + sep + file
 	max := w.o.Format.Limits.File
 	if before.Size > max {
 		return w.broken(p, file, finding("limit_file", name, "%s has %d bytes; the limit is %d", file, before.Size, max))
@@ -143,7 +142,7 @@ func (w *walker) entry(p place, file, realFile string) *Entry {
 
 func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.ParseOptions {
 	path := e.Location[min(len(fileScheme), len(e.Location)):]
-	if full := e.Dir + string(filepath.Separator) + e.File; path != full {
+	if full := e.Dir + sep + e.File; path != full {
 		path = full
 	}
 	return skill.ParseOptions{

@@ -29,15 +29,17 @@ type place struct {
 func (p place) child(name string) place {
 	p.rel = join(p.rel, name)
 	same := p.dir == p.real
-	p.dir = p.dir + string(filepath.Separator) + name
+	p.dir = p.dir + sep + name
 	if same {
 		p.real = p.dir
 	} else {
-		p.real = p.real + string(filepath.Separator) + name
+		p.real = p.real + sep + name
 	}
 	p.depth++
 	return p
 }
+
+const sep = string(filepath.Separator)
 
 func join(rel, name string) string {
 	if rel == "" {
@@ -72,7 +74,7 @@ func (w *walker) remember(prev *Listing) {
 	for _, e := range prev.Entries {
 		dir := e.Dir
 		if dir == "" {
-			dir = string(filepath.Separator) + filepath.FromSlash(e.inner)
+			dir = sep + filepath.FromSlash(e.inner)
 		}
 		w.former[dir] = e
 	}

@@ -1,0 +1,107 @@
+package registry_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/source"
+)
+
+// writeSkills makes n ordinary skills of about 3 KB, some of them twice under another root.
+func writeSkills(tb testing.TB, root string, n int) {
+	tb.Helper()
+	body := strings.Repeat("Read the notes first, then write what changed since the last tag.\n", 42)
+	for i := range n {
+		dir := filepath.Join(root, fmt.Sprintf("skill-%05d", i))
+		text := fmt.Sprintf("---\nname: skill-%05d\ndescription: Collects the changes of part %d and writes them up for people who were away.\nlicense: Apache-2.0\nmetadata:\n  author: someone\n  version: \"1.%d\"\n---\n\n# Skill %d\n\n%s", i, i, i, i, body)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func benchRegistry(b *testing.B, n int, now func() time.Time) (*registry.Registry, []source.Source) {
+	b.Helper()
+	root := b.TempDir()
+	writeSkills(b, root, n)
+	srcs := []source.Source{source.Dir(root, source.DirOptions{Now: now})}
+	r, err := registry.Open(b.Context(), registry.Config{Sources: srcs})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if got := len(r.Snapshot().Winners); got != n {
+		b.Fatalf("%d winners of %d", got, n)
+	}
+	return r, srcs
+}
+
+func liveHeap() float64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}
+
+// BenchmarkDiscover10k is a cold discovery with arbitration and diagnostics from a
+// warm page cache.
+func BenchmarkDiscover10k(b *testing.B) {
+	r, srcs := benchRegistry(b, 10_000, nil)
+	runtime.KeepAlive(r)
+	r = nil
+	before := liveHeap()
+	b.ReportAllocs()
+	for b.Loop() {
+		var err error
+		if r, err = registry.Open(b.Context(), registry.Config{Sources: srcs}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(liveHeap()-before, "live-MiB")
+	runtime.KeepAlive(r)
+}
+
+func BenchmarkRescan10k(b *testing.B) {
+	r, _ := benchRegistry(b, 10_000, laterClock())
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := r.Refresh(b.Context(), registry.RefreshOptions{})
+		if err != nil || s.Metrics.FilesRead != 0 {
+			b.Fatal(err, s.Metrics)
+		}
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	r, _ := benchRegistry(b, 10_000, nil)
+	s := r.Snapshot()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Lookup("skill-07654"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	r, _ := benchRegistry(b, 100, nil)
+	rec, err := r.Snapshot().Lookup("skill-00042")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := source.Load(b.Context(), rec.Entry); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
