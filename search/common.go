@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed common.txt
@@ -18,8 +19,9 @@ const (
 	unusual = 0.0015
 )
 
-// readCommon returns the share of usual skills that hold each common word.
-func readCommon() map[string]float64 {
+// commonWords returns the share of usual skills that hold each common word; nobody
+// changes the map.
+var commonWords = sync.OnceValue(func() map[string]float64 {
 	m := make(map[string]float64, 4096)
 	for line := range strings.Lines(commonFile) {
 		fields := strings.Fields(line)
@@ -32,7 +34,7 @@ func readCommon() map[string]float64 {
 		}
 	}
 	return m
-}
+})
 
 // rarity is a word's idf among the scope's skills and the usual ones, as a share of
 // the greatest: 1 for a word of one skill alone. Unlike idf it means the same in a

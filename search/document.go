@@ -54,7 +54,8 @@ type Document struct {
 // document is a Document in the index, with what building it found out.
 type document struct {
 	Document
-	refs []string // the references that are indexed
+	refs  []string // the references that are indexed
+	ascii bool     // name and address
 }
 
 // documentOf describes a record without reading anything.
@@ -160,6 +161,7 @@ func (b *builder) index(ctx context.Context, d *document) (diags []skill.Diagnos
 	if d.List != nil {
 		diags = b.references(ctx, d, diags)
 	}
+	d.ascii = isASCII(d.Name) && isASCII(d.Address)
 	b.close(d)
 	return diags
 }

@@ -152,10 +152,6 @@ func oneOf(list []string, s string) bool { return len(list) == 0 || slices.Conta
 // shown makes a field of a hit printable.
 func shown(s string) string { s, _ = safetext.Field(s); return s }
 
-// sameSize reports whether a folded name may equal name: texts outside ASCII may
-// change their length.
-func sameSize(a, name string) bool { return len(a) == len(name) || !isASCII(a) }
-
 // dropClusters returns s without its first n grapheme clusters.
 func dropClusters(s string, n int) string {
 	g := graphemes.FromString(s)

@@ -212,7 +212,7 @@ func promote(list []*found, named []found, k int) []*found {
 // called reports whether name, folded, is a name of the document.
 func (d *document) called(name string) bool {
 	// Most names differ in their length alone; folding never changes that of ASCII.
-	if !sameSize(d.Name, name) && !sameSize(d.Address, name) && len(d.Aliases) == 0 && len(d.Name)+1+len(d.Source) != len(name) {
+	if d.ascii && len(d.Name) != len(name) && len(d.Address) != len(name) && len(d.Name)+1+len(d.Source) != len(name) && len(d.Aliases) == 0 {
 		return false
 	}
 	return foldName(d.Name) == name || foldName(d.Address) == name || foldName(d.Name+"@"+d.Source) == name ||
@@ -276,5 +276,5 @@ func Scan(ctx context.Context, snap *registry.Snapshot, q Query) (Result, error)
 			docs = append(docs, documentOf(rec))
 		}
 	}
-	return scanDocuments(ctx, docs, newAnalyzer(DefaultOptions()), q)
+	return scanDocuments(ctx, docs, usualAnalyzer(), q)
 }

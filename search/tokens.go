@@ -3,6 +3,7 @@ package search
 import (
 	_ "embed"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,8 +39,7 @@ type Token struct {
 // when yield returns false.
 func Tokens(text string, yield func(Token) bool) {
 	line, at, more := 1, 0, true
-	a := newAnalyzer(DefaultOptions())
-	a.each(text, false, func(term []byte, start int) bool {
+	usualAnalyzer().each(text, false, func(term []byte, start int) bool {
 		line += strings.Count(text[at:max(start, at)], "\n")
 		at = max(start, at)
 		more = more && yield(Token{Term: string(term), Start: start, Line: line})
@@ -54,6 +54,9 @@ type analyzer struct {
 	common map[string]float64 // see rarity
 }
 
+// usualAnalyzer is the one of the default options, made once.
+var usualAnalyzer = sync.OnceValue(func() *analyzer { return newAnalyzer(DefaultOptions()) })
+
 func newAnalyzer(o Options) *analyzer {
 	words := o.Stop
 	if words == nil {
@@ -63,7 +66,7 @@ func newAnalyzer(o Options) *analyzer {
 			}
 		}
 	}
-	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words)), common: readCommon()}
+	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words)), common: commonWords()}
 	for _, w := range words {
 		a.stop[strings.ToLower(w)] = struct{}{}
 	}
