@@ -62,11 +62,6 @@ func (b *builder) metadataBlocks(metadata *Node) {
 	b.nonStrings(metadata)
 }
 
-// says reports whether any block holds a value for a key.
-func (b *builder) says(id keyID) bool {
-	return slices.ContainsFunc(b.blocks, func(bl *block) bool { return !bl.keys[id].value.IsNull() })
-}
-
 func (b *builder) fillMap(bl *block, n *Node) {
 	if n.Kind != MappingNode {
 		d := b.note("type_mismatch", bl, n, "%s is a %s, not a mapping", strings.TrimSuffix(bl.prefix, "."), n.Kind)

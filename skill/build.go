@@ -31,6 +31,7 @@ type builder struct {
 	spare   Diagnostic        // where a note over the limit goes
 	invalid bool              // an error was noted
 	record  map[string]Origin // nil when nobody asks
+	shown   string            // the title that agents/openai.yaml gives
 }
 
 func (b *builder) add(d Diagnostic) *Diagnostic {
@@ -230,7 +231,7 @@ func (b *builder) booleanOf(m member, bl *block, def, safe bool) bool {
 			return false
 		}
 	}
-	d := b.note("bool_invalid", bl, m.value, "%s is %q, no yes or no, and is read as %t",
+	d := b.note("bool_invalid", bl, m.value, "%s is %q, neither true nor false, and is read as %t",
 		bl.prefix+m.key.Value, m.value.short(), safe)
 	if near, ok := nearBool(word); ok {
 		d.Fix = "write " + near
@@ -292,8 +293,10 @@ func (b *builder) listOf(m member, bl *block, how listing) []string {
 			}
 		}
 	default:
-		if out = splitList(v.Value, how.nesting); how.tools {
+		if how.tools && b.o.Dialect != Blade {
 			out = splitTools(v.Value)
+		} else {
+			out = splitList(v.Value, how.nesting)
 		}
 		for _, text := range out {
 			b.checkPattern(text, v, m, bl, how)
@@ -329,9 +332,18 @@ func splitList(text, nesting string) []string {
 }
 
 // splitTools cuts text at commas and blanks outside parentheses: no tool has a blank
-// in its name, so that a string that mixes both is still a list of tools.
+// in its name, so that a string that mixes both is still a list of tools. What is in
+// parentheses stays with the tool before it: "Bash (git *)" must never become "Bash".
 func splitTools(text string) []string {
-	out, _ := cut(text, "()", ", \t\n")
+	words, _ := cut(text, "()", ", \t\n")
+	out := words[:0]
+	for _, w := range words {
+		if n := len(out); n > 0 && w[0] == '(' {
+			out[n-1] += " " + w
+			continue
+		}
+		out = append(out, w)
+	}
 	return out
 }
 

@@ -318,8 +318,8 @@ func (b *builder) openAI(m *Meta, c *Conditions) {
 		return
 	}
 	bl := &block{file: file, origin: SidecarOpenAI, place: inDeft}
-	if name, ok := root.Path("interface", "display_name").Text(); ok && m.DisplayName == "" {
-		m.DisplayName = strings.TrimSpace(name)
+	if name, ok := root.Path("interface", "display_name").Text(); ok {
+		b.shown = strings.TrimSpace(name)
 	}
 	if allow := root.Path("policy", "allow_implicit_invocation"); allow != nil {
 		key := &Node{Value: "policy.allow_implicit_invocation", Line: allow.Line, Column: allow.Column}

@@ -28,11 +28,11 @@ func readFast(text string, first int, lim limits.Skill) *Node {
 	if lim.Depth < 3 || !plainBytes(text) {
 		return nil
 	}
-	lines := strings.Count(text, "\n") + 1
+	slab := min(3*strings.Count(text, "\n")+7, 256)
 	r := fastReader{
 		text: text, line: first, limit: lim.Nodes,
-		nodes: make([]Node, 0, 3*lines+4),
-		links: make([]*Node, 0, 3*lines+4),
+		nodes: make([]Node, 0, slab),
+		links: make([]*Node, 0, slab),
 		stack: make([]*Node, 0, 32),
 	}
 	root := r.mapping(0, 1)

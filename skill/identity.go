@@ -49,6 +49,9 @@ func (b *builder) settleName(name string) {
 	if s.Handle == "" {
 		s.Handle = "skill-" + strings.TrimPrefix(string(s.File), "sha256:")[:8]
 	}
+	if s.Name == "" {
+		s.Name, s.Key = s.Handle, s.Handle
+	}
 	// Mostly the three are one text; then they are one string in memory as well.
 	if s.Key == s.Name {
 		s.Key = s.Name
@@ -125,10 +128,13 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// title settles Title. MiniMax counts headings inside fences too.
+// title settles Title: declared here, by a sidecar, or by a heading. MiniMax counts headings inside fences too.
 func (b *builder) title(body []byte) {
 	s := b.s
 	if s.Title = b.text(keyTitle); s.Title != "" {
+		return
+	}
+	if s.Title = b.shown; s.Title != "" {
 		return
 	}
 	if s.Title = heading(body, b.o.Dialect == MiniMax); s.Title != "" {
@@ -176,7 +182,7 @@ func (b *builder) description(body []byte, bodyLine int) {
 		if text != "" {
 			s.Description = b.dataDir(strings.ToValidUTF8(text, ""))
 			if b.o.Dialect != MiniMax {
-				b.note("description_derived", &b.top, &Node{Line: bodyLine + line - 1, Column: 1}, "description is the first paragraph of the body")
+				b.note("description_derived", &b.top, &Node{Line: bodyLine + line - 1, Column: 1}, "description is missing; the first paragraph of the body is used")
 			}
 			return
 		}

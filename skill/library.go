@@ -298,9 +298,9 @@ func (c *converter) quoted(start int, quote byte) int {
 // block returns the end of a block scalar: the last line that is not blank and is
 // indented more than the collection that holds it.
 func (c *converter) block(start, owner int) int {
-	end := start + strings.IndexByte(c.text[start:]+"\n", '\n')
+	end := c.lineEnd(start)
 	for at := end + 1; at < len(c.text); {
-		eol := at + strings.IndexByte(c.text[at:]+"\n", '\n')
+		eol := c.lineEnd(at)
 		line := c.text[at:eol]
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if indent < len(line) {
@@ -312,6 +312,14 @@ func (c *converter) block(start, owner int) int {
 		at = eol + 1
 	}
 	return end
+}
+
+// lineEnd returns the offset of the line end at or after at, or of the end of the text.
+func (c *converter) lineEnd(at int) int {
+	if i := strings.IndexByte(c.text[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(c.text)
 }
 
 func (c *converter) collection(out *Node, n *yaml.Node, start, depth int) (end int) {
@@ -367,7 +375,7 @@ func (c *converter) flowEnd(at int, kind NodeKind) int {
 		case closing:
 			return at + 1
 		case '#':
-			at += strings.IndexByte(c.text[at:]+"\n", '\n')
+			at = c.lineEnd(at)
 		default:
 			at++
 		}

@@ -126,6 +126,9 @@ func TestToolLists(t *testing.T) {
 		{"Read, Bash(git add", ToolList{true, []string{"Read", "Bash(git add"}}},
 		{"${SKILL_DIR}/x, Bash(${CLAUDE_SKILL_DIR}/run *)", ToolList{true, []string{"${SKILL_DIR}/x", "Bash(${CLAUDE_SKILL_DIR}/run *)"}}},
 		{"{a: b}", ToolList{}},
+		{"Read Grep, Glob", ToolList{true, []string{"Read", "Grep", "Glob"}}},
+		{"Bash (git *), Read", ToolList{true, []string{"Bash (git *)", "Read"}}},
+		{"Read Bash (git *)", ToolList{true, []string{"Read", "Bash (git *)"}}},
 	} {
 		if diff := cmp.Diff(c.want, read("allowed-tools: "+c.value, Deft).Meta.AllowedTools); diff != "" {
 			t.Errorf("allowed-tools: %s: %s", c.value, diff)
@@ -136,6 +139,9 @@ func TestToolLists(t *testing.T) {
 	}
 	if read("name: a\ndescription: d\nallowed-tools: ''", Blade).Meta.AllowedTools.Declared {
 		t.Error("blade: empty text is no list")
+	}
+	if got := read("name: a\ndescription: d\nallowed-tools: Read Grep, Glob", Blade).Meta.AllowedTools.Entries; len(got) != 2 {
+		t.Errorf("blade: a comma anywhere cuts at commas only: %q", got)
 	}
 	many := read("name: a\nallowed-tools: "+strings.Repeat("T ", 300), Deft)
 	if n := len(many.Meta.AllowedTools.Entries); n != 256 || !strings.Contains(codesOf(many), "value_range@3:16") {

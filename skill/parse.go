@@ -107,9 +107,6 @@ func (b *builder) file(src []byte) {
 		b.note("body_empty", &b.top, &Node{Line: last, Column: 1}, "body is empty")
 	}
 	b.host(src)
-	if s.Meta.DisplayName != "" && !b.says(keyTitle) && b.o.Sidecars[SidecarOpenAI] != nil && s.Title == s.Name {
-		s.Title = s.Meta.DisplayName
-	}
 }
 
 // host applies the profile of a dialect that loads nothing it refuses.

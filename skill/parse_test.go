@@ -252,6 +252,32 @@ func TestDialectsStopALoadWhereTheySay(t *testing.T) {
 	}
 }
 
+func TestMiniMaxReadsAnchors(t *testing.T) {
+	t.Parallel()
+	s := Parse([]byte(header("name: &n abc\ntitle: *n\ndescription: &d [x]\nz: *d")), ParseOptions{Dialect: MiniMax, DirName: "a"})
+	if s.Name != "abc" || s.Title != "abc" || s.Raw().Get("z").Content[0].Value != "x" {
+		t.Errorf("name %q, title %q, %+v", s.Name, s.Title, s.Raw().Get("z"))
+	}
+}
+
+func TestPartsHaveDigestsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	src := []byte("---\r\na: b\r\n---\nbody\r\n")
+	p := Split(src)
+	if p.HeaderDigest(src) != FileDigest([]byte("a: b\r\n")) || p.BodyDigest(src) != FileDigest([]byte("body\r\n")) {
+		t.Error("digests are not over the raw bytes")
+	}
+}
+
+func TestASkillWithoutAnyNameHasOne(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{"text", header("name: [a"), ""} {
+		if s := Parse([]byte(src), ParseOptions{}); s.Name == "" || s.Name != s.Handle || s.Key != s.Name {
+			t.Errorf("%q: name %q, handle %q", src, s.Name, s.Handle)
+		}
+	}
+}
+
 func TestRecoveryIsOfDeftAndMinaraOnly(t *testing.T) {
 	t.Parallel()
 	src := []byte(header("name: a\ndescription: a: b"))

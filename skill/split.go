@@ -22,6 +22,13 @@ type Parts struct {
 	Language string
 }
 
+// HeaderDigest returns the digest of the header's raw bytes in src, the bytes that p
+// was found in.
+func (p Parts) HeaderDigest(src []byte) Digest { return FileDigest(src[p.Header.Start:p.Header.End]) }
+
+// BodyDigest returns the digest of the body's raw bytes in src.
+func (p Parts) BodyDigest(src []byte) Digest { return FileDigest(src[p.Body.Start:p.Body.End]) }
+
 const bomBytes = "\xef\xbb\xbf"
 
 // Split finds the header of a SKILL.md by the rules of dialect Deft.
