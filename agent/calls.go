@@ -197,12 +197,12 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 		return elapsed
 	}
 	done := make(chan outcome, len(calls))
+	shown := t.shown()
 	for i, p := range calls {
 		t.emit(Event{Type: ToolStarted, Call: p.event()})
 		c := toolset.Call{
 			ID: p.call.ID, Input: p.args, Turn: t.turn, Snapshot: t.turn.Snapshot(),
-			Step:  toolset.Step{Model: t.account.steps, Index: p.index},
-			Shown: t.visible,
+			Step: toolset.Step{Model: t.account.steps, Index: p.index}, Shown: shown,
 		}
 		go func() {
 			from := t.r.d.Now()

@@ -16,7 +16,8 @@
 //
 //   - runner.go: Deps, New, Run and how a turn ends; input.go: what a turn starts from
 //   - prepare.go: skills that start before the first model call, the plan, and Prepare
-//     for hosts without a model; blocks.go and skeleton.md: the prompt
+//     for hosts without a model; own.go: turns of hosts that have a loop of their own;
+//     blocks.go and skeleton.md: the prompt
 //   - loop.go: from step to step; step.go: one request to the model with its retries
 //   - calls.go: one tool call; order.go: which calls of a step run first, alone or
 //     side by side; result.go: what the model gets back

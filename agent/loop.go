@@ -14,9 +14,6 @@ import (
 // lastWordsTime is how long the closing summary of a turn that ran out may take.
 const lastWordsTime = 30 * time.Second
 
-// deactivateTool is shown only while there is a skill to end.
-const deactivateTool = "deactivate_skill"
-
 // loop goes from step to step until the model is done or a budget ends the turn.
 func (t *turn) loop() (Stop, error) {
 	defer t.keep()
@@ -129,10 +126,19 @@ func (t *turn) exposed() []toolset.Spec {
 	})
 }
 
+// shown tells tools which others the model is shown in this step.
+func (t *turn) shown() func(string) bool {
+	names := map[string]bool{}
+	for _, s := range t.exposed() {
+		names[s.Name] = true
+	}
+	return func(name string) bool { return names[name] }
+}
+
 // visible reports whether the tool exists in this turn. What a skill's lists take
 // away stays visible here: the gate refuses it and says which skill it is.
 func (t *turn) visible(name string) bool {
-	if name == deactivateTool && len(t.s.Active()) == 0 {
+	if name == toolset.NameDeactivate && len(t.s.Active()) == 0 {
 		return false
 	}
 	return !slices.Contains(t.plan.Hidden, name)

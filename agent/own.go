@@ -54,15 +54,7 @@ func (o *Turn) Prompt() (system, user string) {
 }
 
 // Tools returns the tools that the model may be shown now; ask again after each step.
-func (o *Turn) Tools() []toolset.Spec {
-	var out []toolset.Spec
-	for _, spec := range o.t.r.specs {
-		if o.t.visible(spec.Name) {
-			out = append(out, spec)
-		}
-	}
-	return out
-}
+func (o *Turn) Tools() []toolset.Spec { return o.t.exposed() }
 
 // Call takes the tool calls of one step through gate and handlers and returns their
 // results in the same order. A refusal is a result with IsError, never a Go error.
