@@ -137,11 +137,12 @@ func (e *exporter) header(root *Node) {
 		case printed == "metadata" && v.IsNull():
 		case known && e.host.reads(printed):
 			e.keep(k, printed, v)
-		default:
-			if !known || keyTable[keyForms[k.Value].id].places&inDeft == 0 {
-				printed = k.Value
-			}
+		case known && keyTable[keyForms[k.Value].id].places&(atTop|inDeft) == atTop|inDeft:
 			e.move(k, printed, v)
+		case known: // not read here, but it would be where it goes
+			e.move(k, "top."+k.Value, v)
+		default:
+			e.move(k, k.Value, v)
 		}
 	}
 }
@@ -159,8 +160,15 @@ func (e *exporter) keep(k *Node, printed string, v *Node) {
 	if k.Value != printed {
 		e.touched = true
 	}
-	if printed == "allowed-tools" {
+	switch {
+	case printed == "allowed-tools":
 		v = e.tools(k, v)
+	case (printed == "license" || printed == "compatibility") && v.Kind != ScalarNode:
+		text := jsonText(v) // no text to deft; a host that wants one gets it
+		if !e.inDeft(printed) {
+			e.put(printed, text)
+		}
+		v = textNode(text)
 	}
 	e.out = append(e.out, member{&Node{Value: printed, Line: k.Line}, v})
 }

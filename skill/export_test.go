@@ -66,7 +66,7 @@ func headerLines(t *rapid.T) string {
 		func() string { return "displayNames: {zh-Hans: 技能, de: 'Fähigkeit'}" },
 		func() string { return "descriptions:\n  zh: 描述" },
 		func() string {
-			return "arguments_: x\nrequired_environment_variables:\n  - name: TOKEN\nprerequisites: {commands: [jq]}"
+			return "id: top\nrequires_env: [TOP]\narguments_: x\nrequired_environment_variables:\n  - name: TOKEN\nprerequisites: {commands: [jq]}"
 		},
 	}
 	var lines []string
