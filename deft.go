@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
@@ -263,13 +264,11 @@ func (e *Engine) render(ctx context.Context, snap *registry.Snapshot, o CatalogO
 	return e.catalog.Render(ctx, in)
 }
 
-// protected is the built-in skill that tells a model how to use the others: it is the
+// rank protects the built-in skill that tells a model how to use the others: it is the
 // last one whose description is cut.
-const protected = "deft-guide"
-
 func (e *Engine) rank(snap *registry.Snapshot) catalog.Rank {
 	for _, r := range snap.Winners {
-		if r.Source.Kind == source.Builtin && r.Skill.Name == protected {
+		if r.Source.Kind == source.Builtin && r.Skill.Name == builtin.Guide {
 			return catalog.Rank{Protected: []string{r.Address}}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
-	"strings"
 
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/agent/model"
@@ -214,10 +213,8 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 
 // hidden names the skill tools that this turn does not show.
 func (e *Engine) hidden(in agent.PlanInput, shown catalog.Catalog) []string {
-	search := e.skills.SearchName()
 	exposed := toolset.Exposed(e.skills, toolset.View{
-		Snapshot: in.Snapshot, Active: len(in.Active),
-		CatalogMentions: strings.Contains(shown.Stable.Text, search) || strings.Contains(shown.Tail.Text, search),
+		Snapshot: in.Snapshot, Active: len(in.Active), CatalogMentions: shown.NeedsSearch(e.toolNames()),
 	})
 	show := map[string]bool{}
 	for _, name := range exposed {
