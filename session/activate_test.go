@@ -387,6 +387,30 @@ func TestOneTurnAtATimeAndEndAlwaysDropsItsLayer(t *testing.T) {
 	}
 }
 
+func TestSnapshotIsPinned(t *testing.T) {
+	t.Parallel()
+	for _, pin := range []Pin{PinTurn, PinSession} {
+		f := newFixture(t, func(o *Options) { o.Pin = pin }, def{name: "a", text: "x"})
+		turn := f.begin("")
+		first := turn.Snapshot()
+		other := *first
+		f.snap = &other
+		if turn.Snapshot() != first {
+			t.Error("a running turn keeps its snapshot")
+		}
+		turn.End()
+		next := f.begin("")
+		if (next.Snapshot() == first) != (pin == PinSession) {
+			t.Errorf("%s: wrong snapshot", pin)
+		}
+		next.End()
+		f.Refresh()
+		if f.begin("").Snapshot() == first {
+			t.Errorf("%s: Refresh did nothing", pin)
+		}
+	}
+}
+
 func TestAccessRulesAreSilentForModels(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.Access = denyAll{} }, def{name: "secret-plan", text: "x"})

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/source"
 )
 
 // find looks a name up in the pinned Snapshot on behalf of actor. What actor may not
@@ -14,6 +18,9 @@ import (
 // checks after this one can say what is the matter.
 func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record, *Refusal) {
 	rec, err := t.snap.Lookup(name)
+	if err == nil && !fits(rec, name) {
+		return nil, t.unknown(name, actor, tools)
+	}
 	if err == nil && t.startable(rec, name, actor) {
 		return rec, nil
 	}
@@ -34,6 +41,23 @@ func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record
 		r.Message, r.Fix = fmt.Sprintf("skill %q is %s: %s", field(rec.Address), rec.State, why.Message), why.Fix
 	}
 	return nil, r
+}
+
+// fits reports whether a selector with separators really is the place of r: a lookup
+// that folds names may drop the separators, and then a path would find a name.
+func fits(r *registry.Record, selector string) bool {
+	p := strings.ReplaceAll(selector, `\`, "/")
+	if at := strings.LastIndexByte(p, '@'); at > 0 || !strings.Contains(p, "/") || strings.Contains(p, "://") {
+		return true
+	}
+	p = strings.TrimSuffix(strings.TrimRight(p, "/"), "/"+source.SkillFile)
+	i := strings.LastIndexByte(p, '/')
+	if i < 0 {
+		return false
+	}
+	last := p[i+1:]
+	return last == path.Base(filepath.ToSlash(r.Dir)) || last == path.Base(filepath.ToSlash(r.RealDir)) ||
+		slices.ContainsFunc(r.Aliases, func(a string) bool { return last == path.Base(filepath.ToSlash(a)) })
 }
 
 // startable reports whether actor may know of the record at all.

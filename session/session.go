@@ -94,6 +94,14 @@ func (s *Session) Begin(ctx context.Context, in TurnInput) (*Turn, error) {
 	return s.turn, nil
 }
 
+// Refresh makes the next turn take the newest Snapshot, also in a session that is
+// pinned to one. Active skills keep the text they were started with.
+func (s *Session) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pinned = nil
+}
+
 // Effective returns what holds now. The caller must not change its slices.
 func (s *Session) Effective() Effective { return s.state.Load().effective }
 
@@ -160,7 +168,9 @@ func (s *Session) unmet(r *registry.Record) []string {
 	}
 	var codes []string
 	for _, why := range r.Reasons {
-		codes = append(codes, why.Code)
+		if why.Code == "unmet" {
+			codes = append(codes, why.Message)
+		}
 	}
 	if len(codes) == 0 {
 		codes = []string{"conditions"}
