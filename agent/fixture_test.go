@@ -140,7 +140,7 @@ type fixture struct {
 }
 
 var definitions = []source.Definition{
-	{Name: "pdf", Description: "Fills PDF forms.", Content: "Open the form, then fill it: $ARGUMENTS"},
+	{Name: "pdf", Description: "Fills PDF forms.", Content: "Open the form, then fill it: $ARGUMENTS", Metadata: map[string]any{"deft": map[string]any{"routing": map[string]any{"keywords": []any{"fill pdf"}}}}},
 	{Name: "narrow", Description: "Looks only.", Content: "Look.", AllowedTools: []string{"look"}},
 	{Name: "briefly", Description: "For one turn.", Content: "Be brief.", Metadata: map[string]any{"deft": map[string]any{"scope": "turn"}}},
 }

@@ -67,7 +67,7 @@ func (t *turn) preload() ([]route.Preload, error) {
 	}
 	if unknown != "" {
 		t.emit(Event{Type: Preloaded, Skill: &SkillEvent{
-			Name: unknown, By: "user", Code: "command_unknown",
+			Name: unknown, By: "user", Code: codeCommand,
 			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is%s", unknown, closeTo(t.turn.Snapshot(), unknown)),
 		}})
 	}
@@ -85,6 +85,9 @@ func (t *turn) preload() ([]route.Preload, error) {
 	}
 	return started, nil
 }
+
+// codeCommand marks a leading "/word" that is no skill.
+const codeCommand = "command_unknown"
 
 // start starts one skill before the first request. The error is for an ended context.
 func (t *turn) start(p Preload) (*session.Loaded, error) {
@@ -187,7 +190,10 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 	if err := t.prepare(); err != nil {
 		return p, err
 	}
-	if winner, ok := t.plan.Route.ClearWinner(); ok && len(p.Skills) == 0 {
+	// A first word that is no skill asks for none by name; a name that could not be
+	// started does, and then nothing else takes its place.
+	named := slices.ContainsFunc(p.Skills, func(e SkillEvent) bool { return e.Code != codeCommand })
+	if winner, ok := t.plan.Route.ClearWinner(); ok && !named {
 		loaded, err := t.start(Preload{Name: winner.Address, By: "host"})
 		if err != nil {
 			return p, err

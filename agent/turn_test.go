@@ -324,6 +324,29 @@ func TestPrepareShowsThePlanWithoutAModel(t *testing.T) {
 	}
 }
 
+func TestPrepareStartsTheClearWinnerAlone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"please fill pdf forms":    {"pdf router"},
+		"/pfd please fill pdf":     {"pfd user command_unknown", "pdf router"},
+		"/briefly please fill pdf": {"briefly user"},
+		"how is the weather":       nil,
+	} {
+		f := newFixture(t, nil, nil)
+		p, err := f.Prepare(t.Context(), f.s, Input{Text: text, Origin: gate.Interactive})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range p.Skills {
+			got = append(got, strings.TrimSpace(e.Name+" "+e.By+" "+e.Code))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestLongAndBinaryOutputIsCutAndTold(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", 40<<10)

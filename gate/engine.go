@@ -76,6 +76,7 @@ func New(o Options) (Gate, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
+	o.Paths = o.Paths.fixed()
 	return &engine{o: o, pending: map[string]*question{}, sessions: map[string]*memory{}}, nil
 }
 

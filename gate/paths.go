@@ -47,6 +47,26 @@ type PathPolicy struct {
 	Resolve func(path string) (string, error)
 	// Exists reports whether a file is there; nil = the file system's.
 	Exists func(path string) bool
+
+	known map[string]string // where the roots lead, see fixed
+}
+
+// fixed returns p with the links of its roots followed once. A root that is not there
+// yet is looked at again each time, since it may come as a link.
+func (p PathPolicy) fixed() PathPolicy {
+	p.known = nil
+	known := map[string]string{}
+	have := p.Exists
+	if have == nil {
+		have = func(path string) bool { _, err := os.Lstat(path); return err == nil }
+	}
+	for _, root := range append(append([]string{p.Workspace, p.Home}, p.Readable...), p.State...) {
+		if root != "" && have(root) {
+			known[root] = p.resolved(root)
+		}
+	}
+	p.known = known
+	return p
 }
 
 // fault is why a path is refused.
@@ -145,6 +165,9 @@ func (p PathPolicy) tier(path string, write bool, skills []ActiveSkill) Tier {
 func (p PathPolicy) resolved(root string) string {
 	if root == "" {
 		return ""
+	}
+	if real, ok := p.known[root]; ok {
+		return real
 	}
 	resolve := p.Resolve
 	if resolve == nil {

@@ -47,10 +47,10 @@ func (p PathPolicy) denied(path string) bool {
 		if home == "" {
 			continue
 		}
-		base := strings.TrimSuffix(strings.ToLower(filepath.ToSlash(home)), "/")
+		base := strings.TrimSuffix(strings.ToLower(filepath.ToSlash(home)), "/") + "/"
+		below, ok := strings.CutPrefix(slashed, base)
 		for _, name := range secretsBelowHome {
-			secret := base + "/" + name
-			if slashed == secret || strings.HasPrefix(slashed, secret+"/") {
+			if rest, under := strings.CutPrefix(below, name); ok && under && (rest == "" || rest[0] == '/') {
 				return true
 			}
 		}
