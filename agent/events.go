@@ -57,6 +57,7 @@ type Event struct {
 	End     *End             `json:"end,omitempty"`
 	Route   *route.Result    `json:"-"`
 	Catalog *catalog.Catalog `json:"-"`
+	Blocks  []Block          `json:"-"` // of model_started: the prompt as it is sent, without token counts
 }
 
 // SkillEvent tells what became of one skill. Code is "" where it was started, else

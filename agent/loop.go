@@ -108,6 +108,7 @@ func (t *turn) keep() {
 
 func (t *turn) request(noTools bool) model.Request {
 	blocks := t.prompt()
+	t.blocks = blocks
 	req := model.Request{System: system(blocks), NoTools: noTools, Effort: t.s.Effective().Effort}
 	history := t.r.history(t.s.ID())
 	req.Messages = append(history[:len(history):len(history)], model.Message{Role: model.User, Text: tail(blocks, t.in.Text)})

@@ -72,7 +72,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model.Step, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t.emit(Event{Type: ModelStarted, Step: t.account.steps + 1, Model: m.Info().String()})
+	t.emit(Event{Type: ModelStarted, Step: t.account.steps + 1, Model: m.Info().String(), Blocks: t.blocks})
 	idle := time.AfterFunc(idleTime, func() { cancel(errIdle) })
 	defer idle.Stop()
 	var b model.Builder
