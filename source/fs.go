@@ -114,10 +114,10 @@ func (s *fsSource) Open(ctx context.Context, e *Entry, rel string) (fs.File, err
 		return nil, err
 	}
 	f, err := s.fsys.Open(path.Join(e.inner, rel))
-	if err != nil || rel == "." {
-		return f, err
+	if err != nil {
+		return nil, err
 	}
-	return regular(f)
+	return regularOrDir(f, rel)
 }
 
 // fsTree is a tree over an fs.FS.

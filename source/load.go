@@ -193,6 +193,11 @@ func openEntry(e *Entry, rel string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return regularOrDir(f, rel)
+}
+
+// regularOrDir passes f on unless its descriptor says that it is something else.
+func regularOrDir(f fs.File, rel string) (fs.File, error) {
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() && !st.IsDir() {
 		err = fmt.Errorf("path %q: %w", rel, ErrSpecial)
