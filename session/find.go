@@ -66,6 +66,8 @@ func (t *Turn) startable(r *registry.Record, asked string, actor Actor) bool {
 	switch r.State {
 	case registry.Available, registry.Unmet:
 		return person || !r.Skill.Meta.DisableModelInvocation || exact(r, asked)
+	case registry.Shadowed: // found by origin or path alone: chosen on purpose
+		return person
 	case registry.Hidden:
 		return person || r.Skill.Meta.DisableModelInvocation && exact(r, asked)
 	}

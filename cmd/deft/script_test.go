@@ -26,6 +26,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deftskills/deft/internal/cli"
+	"github.com/deftskills/deft/internal/modeltest"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}) }
@@ -45,7 +46,9 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}
 //	lines FILE N                 at most N lines of at most 80 columns
 //	queries FILE                 each line "query TAB skill": the skill is found first
 //	budgets FROM TO              the catalog under each budget in bytes is whole text
-//	serve ADAPTER FILE           a model server; sets its address and a key
+//	serve FILE                   a model server that plays the file's steps; sets the
+//	                             addresses and keys of every provider
+//	asked PATTERN                some request to the server matches; ! none does
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -57,11 +60,19 @@ func TestStories(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("LANG", "C.UTF-8")
+			box := &modelServer{}
+			env.Values[serverKey{}] = box
+			env.Defer(func() {
+				if box.server != nil {
+					box.server.Close()
+				}
+			})
 			return os.MkdirAll(home, 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
+			"serve": serve, "asked": asked,
 		},
 	})
 }
@@ -240,5 +251,41 @@ func budgets(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if shown == 0 {
 		ts.Fatalf("nothing was ever shown")
+	}
+}
+
+// serverKey is where a story keeps its model server.
+type serverKey struct{}
+
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 1, "serve FILE")
+	steps, err := modeltest.Parse([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	box := ts.Value(serverKey{}).(*modelServer)
+	if box.server != nil {
+		box.server.Close()
+	}
+	box.server = modeltest.NewServer(steps...)
+	for name, value := range map[string]string{
+		"ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": box.server.Anthropic(),
+		"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": box.server.OpenAI(),
+		"OPENAI_COMPATIBLE_BASE_URL": box.server.OpenAI(),
+	} {
+		ts.Setenv(name, value)
+	}
+}
+
+// modelServer is the server of one story, nil until it is started.
+type modelServer struct{ server *modeltest.Server }
+
+func asked(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, len(args) == 1, "asked PATTERN")
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	found := slices.ContainsFunc(ts.Value(serverKey{}).(*modelServer).server.Requests(), func(r modeltest.Request) bool {
+		return pattern.Match(r.Body)
+	})
+	if found == neg {
+		ts.Fatalf("a request matches %q: %v", args[0], found)
 	}
 }

@@ -5,39 +5,48 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/deftskills/deft/builtin"
+	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/agent"
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/tokens"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
-func (r *run) snapshot(ctx context.Context) (*registry.Snapshot, error) {
-	if r.snap != nil {
-		return r.snap, nil
+// open finds the skills, once a run.
+func (r *run) open(ctx context.Context) (*deft.Engine, error) {
+	if r.engine != nil {
+		return r.engine, nil
 	}
-	g, c := r.globals, r.config
-	env := source.Env{Workspace: r.cwd, Home: r.dirs.Home, DataDir: r.dirs.Data, Getenv: r.env, OS: r.proc.GOOS, External: c.External, NoWalkUp: !c.WalkUp, Clients: c.Clients}
-	list, diags := source.Expand(ctx, g.sources, env)
-	if !g.onlySources {
-		roots, d := source.Roots(ctx, env)
-		list, diags = append(list, roots...), append(diags, d...)
-		list = append(list, source.FS(builtin.FS(), source.DirOptions{Info: source.Info{ID: "builtin", Kind: source.Builtin, Trust: source.Trusted}}))
-	}
-	reg, err := registry.Open(ctx, registry.Config{Sources: append(list, r.configured(ctx)...), Diagnostics: append(diags, r.diags...), Trust: registry.ProjectTrust(c.TrustProject), Workspace: r.cwd})
+	o := r.options()
+	o.More = r.configured(ctx)
+	o.Diagnostics = r.diags
+	e, err := deft.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	r.snap = reg.Snapshot()
-	return r.snap, nil
+	r.engine = e
+	return e, nil
 }
 
-func (r *run) modelText(ctx context.Context, rec *registry.Record) (string, error) {
-	data, err := fileOf(ctx, rec, "")
-	if err != nil || !rec.Skill.Valid {
-		return "", err
+// options turns flags and settings into the engine's options.
+func (r *run) options() deft.Options {
+	g, c := r.globals, r.config
+	o := deft.Options{
+		Workspace: r.cwd, Home: r.dirs.Home, DataDir: r.dirs.Data, Environ: r.proc.Environ, OS: r.proc.GOOS,
+		Dialect: skill.Dialect(g.dialect), Sources: g.sources, OnlySources: g.onlySources, Clients: c.Clients,
+		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn,
+		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 	}
-	return strings.ReplaceAll(string(data[rec.Skill.Body.Start:rec.Skill.Body.End]), "\r\n", "\n"), nil
+	if r.record != nil {
+		o.Record = r.record
+	}
+	for id, s := range c.Roots {
+		o.Roots[id] = source.Override{Off: s.Enabled != nil && !*s.Enabled, Priority: s.Priority}
+	}
+	return o
 }
 
 // configured makes the sources of the settings.
@@ -73,14 +82,21 @@ func (r *run) configured(ctx context.Context) []source.Source {
 	return out
 }
 
+// snapshot returns what is known of the skills.
+func (r *run) snapshot(ctx context.Context) (*registry.Snapshot, error) {
+	e, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.Snapshot(), nil
+}
+
 func (r *run) explanation(ctx context.Context, name string) (registry.Explanation, error) {
-	snap, err := r.snapshot(ctx)
+	e, err := r.open(ctx)
 	if err != nil {
 		return registry.Explanation{}, err
 	}
-	return snap.ExplainWith(ctx, name, func(ctx context.Context, name string, places []source.Place) []source.Skipped {
-		return source.Look(ctx, name, places)
-	}), nil
+	return e.Explain(ctx, name), nil
 }
 
 // countTokens counts the catalog line and the body of each record.
@@ -102,6 +118,35 @@ func (r *run) countTokens(ctx context.Context, records []*registry.Record) (map[
 		out[rec] = t
 	}
 	return out, nil
+}
+
+// modelText is what a model gets when it starts the skill, without arguments.
+func (r *run) modelText(ctx context.Context, rec *registry.Record) (string, error) {
+	e, err := r.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	s, err := e.NewSession(ctx, deft.SessionOptions{})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	p, err := s.Plan(ctx, deft.Input{
+		Text: "show", Origin: gate.Interactive, Principal: "user", Skills: []agent.Preload{{Name: rec.Address, By: "user"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, e := range p.Skills {
+		if e.Code != "" {
+			return "", fail(Refused, e.Code, "skill %q: %s", rec.Skill.Name, e.Message).hinted("hint.explain", rec.Address)
+		}
+	}
+	var texts []string
+	for _, a := range p.Active {
+		texts = append(texts, a.Text)
+	}
+	return strings.Join(texts, "\n\n") + "\n", nil
 }
 
 // recordFile is where the gate's decisions are kept.

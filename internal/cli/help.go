@@ -71,8 +71,7 @@ func unknownVerb(name string, list []verb) error {
 // shortHelp fits one screen of 24 lines and 80 columns; a test holds that.
 func (a *app) shortHelp() {
 	p := a.out
-	p.Printf("deft finds the skills of this machine and brings the right one to a model\n")
-	p.Printf("deft VERB [FLAGS] [ARGUMENTS]; deft help VERB tells more\n")
+	p.Printf("deft VERB [FLAGS] [ARGUMENTS] - skills for agents; deft help VERB tells more\n")
 	group := ""
 	for _, v := range a.verbs {
 		if v.group == "" {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,11 +19,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/cli/text"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/safetext"
-	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -174,6 +176,9 @@ func (a *app) start(ctx context.Context, v *verb, args []string) {
 			err = ctx.Err()
 		}
 	}
+	if shut := r.close(); err == nil {
+		err = shut
+	}
 	if err != nil && err != errNegative {
 		a.fail(err, r.talking)
 	}
@@ -247,7 +252,20 @@ type run struct {
 	codes   []Exit
 	diags   []skill.Diagnostic // of settings and flags
 	talking bool               // a provider is being asked
-	snap    *registry.Snapshot
+	engine  *deft.Engine
+	record  *gate.FileSink // of the gate; nil for verbs that call no tool
+}
+
+// close frees what the run opened.
+func (r *run) close() error {
+	var errs []error
+	if r.engine != nil {
+		errs = append(errs, r.engine.Close())
+	}
+	if r.record != nil {
+		errs = append(errs, r.record.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // note adds an exit code that does not stop the run.

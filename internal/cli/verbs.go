@@ -12,7 +12,9 @@ const (
 // verbs lists every verb in the order of the short help.
 func verbs() []verb {
 	return []verb{
+		askVerb(),
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
+		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
 		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}

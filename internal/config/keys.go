@@ -53,6 +53,7 @@ type Switch struct {
 type Provider struct {
 	BaseURL string `json:"base_url"` // "" = the provider's own
 	KeyEnv  string `json:"key_env"`  // the variable that holds the key; "" = the provider's own
+	API     string `json:"api"`      // of OpenAI: chat or responses; "" = responses at the provider's own address, else chat
 	From    From   `json:"from"`
 }
 

@@ -373,6 +373,7 @@ func (l *loader) provider(key string, k, v *yaml.Node) {
 			"base_url": l.text(&p.BaseURL, func(s string) bool {
 				return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 			}, "an http or https address"),
+			"api":     l.text(&p.API, oneOf([]string{"chat", "responses"}), "chat or responses"),
 			"key_env": l.text(&p.KeyEnv, func(s string) bool { return s != "" && !strings.ContainsAny(s, "= ") }, "a variable's name"),
 		}
 	})

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/agent"
+	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/safetext"
+)
+
+// askOnline runs the loop: the answer on standard output as it comes, everything
+// else that happens on standard error.
+func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) error {
+	r.talking = true
+	info := m.Info()
+	v := &viewer{r: r, doc: newAskJSON("online")}
+	v.doc.Model = info.Provider + "/" + info.Name
+	turn, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var failed error
+	for e, err := range s.Run(turn, in) {
+		v.show(e)
+		if err != nil {
+			failed = err
+		}
+		if r.out.Closed() {
+			cancel() // nobody reads the answer any more
+		}
+	}
+	v.endLine()
+	if v.end == nil {
+		return failed
+	}
+	v.doc.Stop, v.doc.Answer, v.doc.Elapsed = string(v.end.Stop), v.end.Answer, v.end.Elapsed.Milliseconds()
+	v.doc.Usage = usageJSON{v.end.Usage.Input, v.end.Usage.Output}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if r.out.Closed() {
+		return nil
+	}
+	err := v.outcome(failed)
+	if r.globals.json && (err == nil || err == errNegative) {
+		r.printJSON(v.doc)
+	}
+	return err
+}
+
+// viewer shows the events of one turn.
+type viewer struct {
+	r       *run
+	doc     askJSON
+	end     *agent.End
+	text    bool // standard output stands within a line
+	refused bool // a call was refused by the gate or for want of an answer
+}
+
+// endLine ends a line of the answer, so that what follows starts a new one.
+func (v *viewer) endLine() {
+	if v.text && !v.r.globals.json {
+		v.r.out.Text("\n")
+	}
+	v.text = false
+}
+
+// note shows one thing that happened.
+func (v *viewer) note(style safetext.Style, mark, format string, args ...any) {
+	if v.r.globals.quiet {
+		return
+	}
+	if v.r.out.Policy().Terminal {
+		v.endLine()
+	}
+	v.r.err.Printf("%s "+format+"\n", append([]any{v.r.err.Paint(style, mark)}, args...)...)
+}
+
+func (v *viewer) show(e agent.Event) {
+	w := v.r.words
+	v.doc.Trace = e.Trace
+	switch e.Type {
+	case agent.Routed:
+		v.doc.routed(*e.Route)
+	case agent.CatalogRendered:
+		v.r.foundLine(v.r.engine.Snapshot(), *e.Catalog)
+		v.note(safetext.Dim, "·", "%s", w.Say("ask.model", v.doc.Model))
+	case agent.Preloaded:
+		if e.Skill.Code != "" {
+			v.doc.started(*e.Skill)
+			v.note(safetext.Yellow, "!", "%s", w.Say("ask.refused", e.Skill.Name, e.Skill.Message, e.Skill.Code))
+		}
+	case agent.SkillActivated:
+		v.doc.started(*e.Skill)
+		v.note(safetext.Cyan, "+", "%s", w.Say("ask.skill_on", e.Skill.Name, w.Say("ask.by_"+e.Skill.By)))
+	case agent.SkillCleared:
+		v.note(safetext.Cyan, "-", "%s", w.Say("ask.skill_off", e.Skill.Name))
+	case agent.TextDelta:
+		if !v.r.globals.json && e.Text != "" {
+			v.r.out.Text(e.Text)
+			v.text = !strings.HasSuffix(e.Text, "\n")
+		}
+	case agent.Retried:
+		v.endLine()
+		v.note(safetext.Yellow, "!", "%s", w.Say("ask.retry", e.Retry.Attempt, e.Retry.Message))
+	case agent.BudgetWarned:
+		v.note(safetext.Yellow, "!", "%s", w.Say("ask.budget", e.Budget.String()))
+	case agent.ToolRequested, agent.GateDecided, agent.ConfirmAnswered, agent.ToolFinished:
+		v.call(e)
+	case agent.TurnFinished:
+		v.end = e.End
+	}
+}
+
+// call shows what became of a tool call.
+func (v *viewer) call(e agent.Event) {
+	c, w := e.Call, v.r.words
+	switch e.Type {
+	case agent.ToolRequested:
+		v.note(safetext.Blue, "→", "%s %s", c.Tool, safetext.Clip(safetext.Line(string(c.Args)), 120))
+	case agent.GateDecided, agent.ConfirmAnswered:
+		if c.Verdict == gate.Ask {
+			return
+		}
+		v.doc.Tools = append(v.doc.Tools, toolJSON{c.Tool, c.Tier, string(c.Verdict), c.Reason})
+		if c.Verdict == gate.Deny {
+			v.refused = v.refused || c.Code != gate.CodeRefused
+			v.note(safetext.Red, "✗", "%s", w.Say("ask.denied", c.Tool, c.Reason, c.Code))
+		}
+	case agent.ToolFinished:
+		mark, style, code := "✓", safetext.Green, ""
+		if c.IsError {
+			mark, style, code = "✗", safetext.Red, " "+c.Code
+		}
+		v.note(style, mark, "%s%s", c.Tool, code)
+	}
+}
+
+// outcome turns the end of a turn into how the run ends.
+func (v *viewer) outcome(failed error) error {
+	end := v.end
+	switch end.Stop {
+	case agent.StopEnd:
+		if v.refused {
+			v.r.note(Refused)
+		}
+		return nil
+	case agent.StopModel:
+		return fail(Network, orElse(end.Code, "model_error"), "model %s: %s", v.doc.Model, end.Message).hinted("hint.model")
+	case agent.StopCancelled:
+		if failed == nil {
+			failed = context.Canceled
+		}
+		return failed
+	case agent.StopSteps, agent.StopTokens, agent.StopTime, agent.StopLoop:
+		v.r.note(Partial)
+		v.r.hintf("%s", v.r.words.Say("ask.stopped", string(end.Stop)))
+		return nil
+	case agent.StopRefused:
+		return fail(Refused, orElse(end.Code, "refused"), "turn refused: %s", orElse(end.Message, "by the model"))
+	}
+	if failed != nil {
+		return failed
+	}
+	return fmt.Errorf("turn ended: %s %s", end.Stop, end.Message)
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sort"
+	"strings"
+
+	"github.com/deftskills/deft/agent"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/safetext"
+)
+
+// terminal puts the gate's questions to the person at the terminal.
+type terminal struct{ r *run }
+
+var errNobody = errors.New("no terminal")
+
+// Confirm shows all of a call, never a part of it, and reads the answer. A person
+// consents to what will run, so nothing is cut from the arguments.
+func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, error) {
+	p := t.r.person()
+	if p == nil {
+		return gate.Answer{}, errNobody
+	}
+	t.show(p, q)
+	manual := q.Decision.Tier != gate.ReadOnly && q.Decision.Tier != gate.ConfirmOnce && q.Decision.Tier != gate.AlwaysConfirm
+	w := t.r.words
+	switch {
+	case manual:
+		p.Printf("%s ", w.Say("confirm.typed", q.Call.Tool))
+	case q.Decision.Tier == gate.ConfirmOnce:
+		p.Printf("%s ", w.Say("confirm.once"))
+	default:
+		p.Printf("%s ", w.Say("confirm.each"))
+	}
+	line, err := t.line(ctx)
+	if err != nil {
+		return gate.Answer{}, err
+	}
+	word, rest, _ := strings.Cut(line, " ")
+	switch {
+	case manual && line == q.Call.Tool:
+		return gate.Answer{Reply: gate.Once, Typed: line}, nil
+	case manual:
+		return gate.Answer{Reply: gate.No}, nil
+	case word == "y" || word == "yes":
+		return gate.Answer{Reply: gate.Once}, nil
+	case (word == "s" || word == "session") && q.Decision.Tier == gate.ConfirmOnce:
+		return gate.Answer{Reply: gate.ForSession}, nil
+	}
+	return gate.Answer{Reply: gate.No, Message: strings.TrimSpace(rest)}, nil
+}
+
+// line reads an answer; a cancelled turn does not wait for it.
+func (t terminal) line(ctx context.Context) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		line, err := t.r.readLine()
+		got <- answer{line, err}
+	}()
+	select {
+	case a := <-got:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// show prints the whole question: tool, tier, reason, folder, placement, skills and
+// every argument. Texts of several lines are shown line by line behind a bar, so that
+// they cannot look like part of the question.
+func (t terminal) show(p *safetext.Printer, q agent.Question) {
+	w := t.r.words
+	name := safetext.Clip(safetext.Line(q.Call.Tool), 64)
+	p.Printf("\n%s\n", p.Paint(safetext.Bold, w.Say("confirm.head", name, q.Decision.Tier.String(), q.Decision.Reason)))
+	p.Printf("  %s\n", w.Say("confirm.where", q.Call.Dir, orElse(q.Call.Placement, "local")))
+	for _, a := range q.Active {
+		p.Printf("  %s\n", w.Say("confirm.skill", safetext.Clip(safetext.Line(a.Name), 64), a.SourceID, a.Location))
+	}
+	if len(q.Active) == 0 {
+		p.Printf("  %s\n", w.Say("confirm.no_skill"))
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal(q.Call.Args, &args) != nil {
+		p.Printf("  %s\n", string(q.Call.Args))
+		return
+	}
+	keys := make([]string, 0, len(args))
+	for k := range args {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		var text string
+		if json.Unmarshal(args[k], &text) != nil {
+			text = string(args[k])
+		}
+		if !strings.Contains(text, "\n") {
+			p.Printf("  %s: %s\n", k, text)
+			continue
+		}
+		p.Printf("  %s:\n", k)
+		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			p.Printf("  │ %s\n", line)
+		}
+	}
+}
