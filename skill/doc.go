@@ -26,8 +26,12 @@
 //	arguments and placeholders in a body              substitute.go; what is code: code.go
 //	a diagnostic code                                 codes.go, the only table
 //	sets of names that conditions ask about           names.go, environment.go
-//	a host's verdict                                  validate*.go
-//	advice to authors                                 lint*.go; the repairs: fix*.go
-//	digests of files and directories                  digest.go, tree*.go
-//	another host's form of a skill                    export*.go
+//	a host's rules                                    profile_tables.go, profile_mastra.go, profile_deft.go
+//	how a verdict is reached, and its strict reader   profile.go, profile_header.go
+//	the directory that a verdict is about             validate_dir.go
+//	advice to authors                                 lint.go (the order), lint_text.go, lint_links.go
+//	repairs that keep every other byte                fix.go
+//	digests of files and directories                  digest.go, tree.go
+//	another host's form of a skill                    export.go; what hosts read: export_hosts.go; its YAML: export_yaml.go
+//	how deep a body may nest before it is text        code_depth.go
 package skill

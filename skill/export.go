@@ -369,6 +369,7 @@ func (e *exporter) openAI() {
 	}
 	if title != "" && root.Path("interface", "display_name").IsNull() {
 		setPath(root, textNode(title), "interface", "display_name")
+		e.keepTitle()
 	}
 	if jsonText(root) == before {
 		return
@@ -379,6 +380,17 @@ func (e *exporter) openAI() {
 		w.pair(0, k.Value, v)
 	}
 	e.files = map[string][]byte{SidecarOpenAI: []byte(w.b.String())}
+}
+
+// keepTitle declares the title where nothing did: a shown name of the sidecar would
+// stand in for it.
+func (e *exporter) keepTitle() {
+	switch v := e.strong("title"); {
+	case v == nil:
+		e.put("title", movedText(textNode(e.s.Title)))
+	case strings.TrimSpace(v.Value) == "" && v.Kind == ScalarNode:
+		*v = *textNode(movedText(textNode(e.s.Title)))
+	}
 }
 
 // setPath sets the value at keys, making mappings on the way.

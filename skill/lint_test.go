@@ -51,7 +51,7 @@ func TestLintFindings(t *testing.T) {
 		{"file of 501 lines", lintHeader, strings.Repeat("\n", 497), LintOptions{}, "body_over_standard", LevelWarning, 5, 1, "501 lines"},
 		{"81 code points", "description: Drafts notes of " + strings.Repeat("x", 66), "x", LintOptions{}, "description_long", LevelInfo, 2, 14, "82"},
 		{"builtin", "description: Drafts notes of " + strings.Repeat("x", 200), "x", LintOptions{Builtin: true}, "description_long", LevelError, 2, 14, "limit 200"},
-		{"over the standard", "description: Drafts notes of " + strings.Repeat("x", 1024), "x", LintOptions{}, "description_long", LevelError, 2, 14, "limit 1024"},
+		{"over the standard", "description: Drafts notes of " + strings.Repeat("x", 1024), "x", LintOptions{}, "description_long", LevelError, 2, 14, "limit is 1024"},
 		{"short description", "description: Drafts notes.", "x", LintOptions{}, "description_vague", LevelWarning, 2, 14, "20 code points"},
 		{"empty words", "description: A skill that helps with various useful things and tasks.", "x", LintOptions{}, "description_vague", LevelWarning, 2, 14, "no action"},
 		{"angle", "description: Drafts notes of <PROJECT> changes.", "x", LintOptions{}, "description_angle", LevelInfo, 2, 14, "<"},

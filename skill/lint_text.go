@@ -18,7 +18,7 @@ func lintDescriptionText(r *lintRun) {
 	n := runes(text)
 	switch {
 	case n > r.o.Limits.Description:
-		r.add("description_long", LevelError, line, col, "shorten", "description of %d code points, limit %d", n, r.o.Limits.Description)
+		r.add("description_long", LevelError, line, col, "shorten", "description has %d characters, the limit is %d", n, r.o.Limits.Description) // as the reader words it
 	case r.o.Builtin && n > lintBuiltin:
 		r.add("description_long", LevelError, line, col, "shorten", "description of %d code points, limit %d for skills that ship with deft", n, lintBuiltin)
 	case n > lintDescription:

@@ -196,19 +196,21 @@ func pluginRules() []hostRule {
 			}
 			return ""
 		}), "write 1 to 500 characters"},
-		{"metadata", "metadata_not_string", "", only(func(_ *verdict, f *hostField) string {
-			if f == nil {
-				return ""
-			}
-			if f.value.Kind != yaml.MappingNode {
-				return "metadata is no map"
-			}
-			for i := 1; i < len(f.value.Content); i += 2 {
-				if n := f.value.Content[i]; jsType(&hostField{value: n}) != "string" {
-					return fmt.Sprintf("metadata %q is no text", f.value.Content[i-1].Value)
-				}
-			}
-			return ""
-		}), "write strings"},
+		{"metadata", "metadata_not_string", "", only(notTextToText), "write strings"},
 	}
+}
+
+func notTextToText(_ *verdict, f *hostField) string {
+	if f == nil {
+		return ""
+	}
+	if f.value.Kind != yaml.MappingNode {
+		return "metadata is no map"
+	}
+	for i := 1; i < len(f.value.Content); i += 2 {
+		if n := f.value.Content[i]; jsType(&hostField{value: n}) != "string" {
+			return fmt.Sprintf("metadata %q is no text", f.value.Content[i-1].Value)
+		}
+	}
+	return ""
 }

@@ -116,13 +116,18 @@ func units(s string) int { return len(utf16.Encode([]rune(s))) }
 // standardForm of a text: trimmed and in compatibility form.
 func standardForm(s string) string { return norm.NFKC.String(strings.TrimSpace(s)) }
 
+// standardRules are the reference validator's, in the order in which it speaks.
 func standardRules() []hostRule {
 	keys := []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
+	fields := hostRule{"", "key_unknown", "", func(v *verdict, _ *hostField) string { return unexpected(v, keys) }, "move the keys below metadata"}
+	return slices.Concat([]hostRule{fields}, standardNameRules(), standardTextRules())
+}
+
+func standardNameRules() []hostRule {
 	name := func(check func(v *verdict, name string) string) func(*verdict, *hostField) string {
 		return notBlank(func(v *verdict, text string) string { return check(v, standardForm(text)) })
 	}
 	return []hostRule{
-		{"", "key_unknown", "", func(v *verdict, _ *hostField) string { return unexpected(v, keys) }, "move the keys below metadata"},
 		{"name", "name_missing", "", lacks("Missing required field in frontmatter: name"), "add name"},
 		{"name", "value_empty", "", blank("Field 'name' must be a non-empty string"), "fill it"},
 		{"name", "name_length", "", name(func(_ *verdict, s string) string {
@@ -168,6 +173,11 @@ func standardRules() []hostRule {
 			}
 			return ""
 		}), "rename the directory or the name"},
+	}
+}
+
+func standardTextRules() []hostRule {
+	return []hostRule{
 		{"description", "description_missing", "", lacks("Missing required field in frontmatter: description"), "add description"},
 		{"description", "value_empty", "", blank("Field 'description' must be a non-empty string"), "fill it"},
 		{"description", "description_long", "", notBlank(func(_ *verdict, s string) string {
