@@ -106,7 +106,7 @@ func TestOpenAISidecar(t *testing.T) {
 	parse := func(text string) *Skill {
 		return Parse([]byte(header(good)), ParseOptions{DirName: "a", Path: "x/SKILL.md", Sidecars: map[string][]byte{SidecarOpenAI: []byte(text)}})
 	}
-	s := parse(yaml + "# Heading\n")
+	s := parse(yaml)
 	if s.Title != "Nice Name" || !s.Meta.DisableModelInvocation {
 		t.Errorf("title %q, %+v", s.Title, s.Meta)
 	}

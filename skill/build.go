@@ -142,6 +142,11 @@ func (b *builder) declared(id keyID) bool {
 	return slices.ContainsFunc(b.blocks, func(bl *block) bool { return bl.keys[id].key != nil })
 }
 
+// says reports whether any block holds a value for a key.
+func (b *builder) says(id keyID) bool {
+	return slices.ContainsFunc(b.blocks, func(bl *block) bool { return !bl.keys[id].value.IsNull() })
+}
+
 func (b *builder) conflict(field string, best member, from *block, m member, bl *block) {
 	if m.value.IsNull() || best.value.Equal(m.value) {
 		return

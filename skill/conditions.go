@@ -320,6 +320,9 @@ func (b *builder) openAI(m *Meta, c *Conditions) {
 	bl := &block{file: file, origin: SidecarOpenAI, place: inDeft}
 	if name, ok := root.Path("interface", "display_name").Text(); ok {
 		b.shown = strings.TrimSpace(name)
+		if m.DisplayName == "" {
+			m.DisplayName = b.shown
+		}
 	}
 	if allow := root.Path("policy", "allow_implicit_invocation"); allow != nil {
 		key := &Node{Value: "policy.allow_implicit_invocation", Line: allow.Line, Column: allow.Column}

@@ -128,16 +128,16 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// title settles Title: declared here, by a sidecar, or by a heading. MiniMax counts headings inside fences too.
+// title settles Title: declared, from a heading, or from another host's sidecar. MiniMax counts headings inside fences too.
 func (b *builder) title(body []byte) {
 	s := b.s
 	if s.Title = b.text(keyTitle); s.Title != "" {
 		return
 	}
-	if s.Title = b.shown; s.Title != "" {
+	if s.Title = heading(body, b.o.Dialect == MiniMax); s.Title != "" {
 		return
 	}
-	if s.Title = heading(body, b.o.Dialect == MiniMax); s.Title != "" {
+	if s.Title = b.shown; s.Title != "" && !b.says(keyTitle) {
 		return
 	}
 	s.Title = s.Name

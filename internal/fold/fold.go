@@ -58,7 +58,8 @@ func Handle(s string) string {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	// A mark may now stand behind a letter that it composes with.
+	return Key(b.String())
 }
 
 // isHandle reports whether an ASCII key needs no rewriting.

@@ -40,6 +40,7 @@ func TestHandle(t *testing.T) {
 		{"Café Menu", "café-menu"},
 		{"!!!", ""},
 		{"a.b_c", "a-b-c"},
+		{"A?\u0300", "à"},
 	} {
 		if got := Handle(c.in); got != c.want {
 			t.Errorf("Handle(%q) = %q, want %q", c.in, got, c.want)
