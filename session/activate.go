@@ -353,6 +353,9 @@ func (c *candidate) repeat(t *Turn) {
 	if former == nil {
 		return
 	}
+	if former.Actor == ActorUser {
+		c.act.Actor = ActorUser // what the user started stays the user's
+	}
 	switch {
 	case former.Digest != c.act.Digest:
 		c.notes = append(c.notes, fmt.Sprintf("content changed since turn %d", former.Turn))

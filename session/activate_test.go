@@ -31,7 +31,7 @@ Do it.
 
 Files (read with skill_read):
 - assets/logo.png (12 bytes, binary)
-- references/a&amp;b.md
+- references/a&b.md
 - scripts/count.sh (executable)
 
 ARGUMENTS: ZULU
@@ -212,6 +212,9 @@ func TestReplacingSet(t *testing.T) {
 	if set(t, turn, "b", "a"); names(f.Session) != "mine b a" {
 		t.Errorf("order %q", names(f.Session))
 	}
+	if res := set(t, turn, "mine", "c"); names(f.Session) != "mine c" || len(res.Loaded) != 2 || f.Active()[0].Actor != ActorUser {
+		t.Errorf("%q %+v", names(f.Session), res)
+	}
 	if set(t, turn); names(f.Session) != "mine" {
 		t.Errorf("cleared to %q", names(f.Session))
 	}
@@ -273,6 +276,39 @@ func TestTrustDecidesWhatCounts(t *testing.T) {
 		turn.End()
 		if (names(f.Session) == "") != (want.scope == ScopeTurn) {
 			t.Errorf("%s: %q is active after the turn", trust, names(f.Session))
+		}
+	}
+}
+
+func TestModelAndEffortAreThoseThatAreKnown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ model, effort, wantModel, wantEffort, code string }{
+		{"fast", "", "fast", "", ""}, {"inherit", "80", "base", "xhigh", ""}, {"nobody", "low", "base", "low", "model_unknown"},
+		{"", "25", "base", "low", ""}, {"", "50", "base", "medium", ""}, {"", "75", "base", "high", ""}, {"", "91", "base", "max", ""},
+	} {
+		f := newFixture(t, func(o *Options) { o.Base.Model, o.Models = "base", func(id string) bool { return id == "fast" } },
+			def{name: "x", text: "x", meta: skill.Meta{Model: c.model, Effort: c.effort}})
+		res := load(t, f.begin(""), "x")
+		code := ""
+		for _, d := range res.Loaded[0].Diagnostics {
+			code += d.Code
+		}
+		if e := f.Effective(); e.Model != c.wantModel || e.Effort != c.wantEffort || code != c.code {
+			t.Errorf("%+v: %s %s %s", c, e.Model, e.Effort, code)
+		}
+	}
+}
+
+func TestTextOnlyDialectsBringNoEffects(t *testing.T) {
+	t.Parallel()
+	meta := skill.Meta{Model: "m", DisallowedTools: declared([]string{"Write"}), AllowedTools: declared([]string{"Read"})}
+	for _, d := range skill.Dialects() {
+		f := newFixture(t, func(o *Options) { o.Dialect = d }, def{name: "x", text: "x", meta: meta})
+		load(t, f.begin(""), "x")
+		e := f.Effective()
+		effects := e.Model == "m" && !e.Exposes("write")
+		if effects == textOnly(d) || len(e.Skills[0].Allow.Entries) != 1 {
+			t.Errorf("%s: %+v", d, e)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func FuzzSkillWrapper(f *testing.F) {
 		if args != "" {
 			c.appended = "ARGUMENTS: " + args
 		}
-		s := &Session{o: Options{Rand: same{random}}}
+		s := &Session{o: Options{Rand: constant{random}}}
 		if err := c.render(&Turn{s: s}, Request{Tools: ToolNames{Read: "skill_read"}}); err != nil {
 			t.Skip("no boundary")
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 
 	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/skill"
@@ -72,19 +73,32 @@ func (t *Turn) policy(c *candidate) *ToolPolicy {
 		}
 		return out
 	}
-	p := &ToolPolicy{Deny: expand(m.DisallowedTools.Entries)}
+	p := &ToolPolicy{}
+	if !textOnly(t.s.o.Dialect) {
+		p.Deny = expand(m.DisallowedTools.Entries)
+	}
 	p.Allow = skill.ToolList{Declared: m.AllowedTools.Declared, Entries: expand(m.AllowedTools.Entries)}
 	return p
+}
+
+// textOnly reports whether a skill of the dialect brings nothing but its text. Its
+// allow list is kept, to be shown.
+func textOnly(d skill.Dialect) bool {
+	switch d {
+	case skill.MiniMax, skill.Mastra, skill.AgentSkills, skill.Codex:
+		return true
+	}
+	return false
 }
 
 // override is the model and effort that the skill asks for.
 func (c *candidate) override(t *Turn) *ModelOverride {
 	m := &c.rec.Skill.Meta
-	o := ModelOverride{ID: m.Model, Effort: m.Effort}
+	o := ModelOverride{ID: m.Model, Effort: effort(m.Effort)}
 	if o.ID == "inherit" {
 		o.ID = ""
 	}
-	if o == (ModelOverride{}) || !c.act.effectful() {
+	if o == (ModelOverride{}) || !c.act.effectful() || textOnly(t.s.o.Dialect) {
 		return nil
 	}
 	c.diags = append(c.diags, t.s.checkModel(&o)...)
@@ -92,6 +106,24 @@ func (c *candidate) override(t *Turn) *ModelOverride {
 		return nil
 	}
 	return &o
+}
+
+// effort turns a number from 0 to 100 into the level that it means.
+func effort(text string) string {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return text
+	case n <= 25:
+		return "low"
+	case n <= 50:
+		return "medium"
+	case n <= 75:
+		return "high"
+	case n <= 90:
+		return "xhigh"
+	}
+	return "max"
 }
 
 // checkModel empties an id that is not configured: the run goes on with what it had.

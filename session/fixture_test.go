@@ -191,7 +191,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// same is a random source that gives one value for ever.
-type same struct{ b []byte }
+// constant is a random source that gives one value for ever.
+type constant struct{ b []byte }
 
-func (s same) Read(p []byte) (int, error) { return io.ReadFull(bytes.NewReader(s.b), p) }
+func (s constant) Read(p []byte) (int, error) { return io.ReadFull(bytes.NewReader(s.b), p) }

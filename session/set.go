@@ -19,7 +19,16 @@ func (t *Turn) replace(ctx context.Context, r Request) (Result, error) {
 	}
 	now := t.s.Layers()
 	former := now.skillsOf(inSet)
-	if t.same(former, found) {
+	// What the user started is the user's: it stays as it is, named or not.
+	users := now.skillsOf(func(a *Applied) bool { return !inSet(a) })
+	found = slices.DeleteFunc(found, func(c *candidate) bool {
+		i := slices.IndexFunc(users, func(a Applied) bool { return a.Owner.ID == c.act.Address })
+		if i >= 0 {
+			res.Loaded = append(res.Loaded, Loaded{Activation: *users[i].Skill, Repeat: true})
+		}
+		return i >= 0
+	})
+	if same(former, found) {
 		res.Already = true
 		for _, c := range found {
 			res.Loaded = append(res.Loaded, c.loaded())
@@ -44,7 +53,7 @@ func (t *Turn) replace(ctx context.Context, r Request) (Result, error) {
 		}
 	}
 	action := "replace"
-	if len(found) == 0 {
+	if len(r.Names) == 0 {
 		action = "clear"
 	}
 	if err := t.commit(ctx, action, r, strings.Join(r.Names, " "), nil, now, next); err != nil {
@@ -85,7 +94,7 @@ func (t *Turn) gather(ctx context.Context, r Request) (found []*candidate, res R
 }
 
 // same reports whether the set is active already, in order and with these texts.
-func (t *Turn) same(former []Applied, found []*candidate) bool {
+func same(former []Applied, found []*candidate) bool {
 	return slices.EqualFunc(former, found, func(a Applied, c *candidate) bool {
 		return a.Owner.ID == c.act.Address && a.Skill.Digest == c.act.Digest && a.Skill.Args == c.act.Args && !a.Skill.InResult
 	})
