@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deftskills/deft/agent/model"
@@ -32,7 +34,11 @@ func (t *turn) loop() (Stop, error) {
 		if err != nil {
 			return t.stopFor(err)
 		}
-		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text, Calls: step.Calls})
+		if step.Stop == model.StopRefused {
+			step.Calls = nil
+		}
+		t.identify(step.Calls)
+		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text, Calls: sendable(step.Calls)})
 		t.answer = step.Text
 		if len(step.Calls) == 0 {
 			return endOf(step.Stop), nil
@@ -44,6 +50,45 @@ func (t *turn) loop() (Stop, error) {
 		}
 		t.warn()
 	}
+}
+
+// identify gives a call an id of its own where the server gave it none, or one that
+// the conversation has already: providers refuse a conversation with such calls.
+func (t *turn) identify(calls []model.Call) {
+	taken := map[string]bool{}
+	for _, list := range [][]model.Message{t.r.history(t.s.ID()), t.messages} {
+		for _, m := range list {
+			for _, c := range m.Calls {
+				taken[c.ID] = true
+			}
+		}
+	}
+	for i := range calls {
+		c := &calls[i]
+		if c.ID == "" || taken[c.ID] {
+			c.ID = fmt.Sprintf("call_%d_%d_%d", t.turn.Number(), t.account.steps, i+1)
+		}
+		taken[c.ID] = true
+	}
+}
+
+// longestName is what providers take as a tool's name.
+const longestName = 64
+
+// sendable returns the calls with names that a provider takes back: one that a model
+// made up may hold anything.
+func sendable(calls []model.Call) []model.Call {
+	out := slices.Clone(calls)
+	for i := range out {
+		name := strings.Map(func(r rune) rune {
+			if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+				return r
+			}
+			return '_'
+		}, out[i].Name)
+		out[i].Name = cmp.Or(name[:min(len(name), longestName)], "_")
+	}
+	return out
 }
 
 // ended is the end of a turn whose context has ended.

@@ -73,6 +73,9 @@ func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.emit(Event{Type: ModelStarted, Step: t.account.steps + 1, Model: m.Info().String(), Blocks: t.blocks})
+	if t.gone {
+		return model.Step{}, errGone
+	}
 	idle := time.AfterFunc(idleTime, func() { cancel(errIdle) })
 	defer idle.Stop()
 	var b model.Builder

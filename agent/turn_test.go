@@ -347,6 +347,33 @@ func TestPrepareStartsTheClearWinnerAlone(t *testing.T) {
 	}
 }
 
+func TestCallsGetIDsAndNamesThatAProviderTakesBack(t *testing.T) {
+	t.Parallel()
+	same := scripted.Step{Calls: []scripted.Call{{ID: "x", Name: "look"}, {ID: "x", Name: "no such:tool " + strings.Repeat("é", 99)}}}
+	f := newFixture(t, []scripted.Step{same, same, {Text: "ok"}}, nil)
+	events, err := f.run(t, t.Context(), Input{Text: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, m := range f.model.Requests()[2].Messages {
+		for i, c := range m.Calls {
+			if seen[c.ID] || c.ID == "" {
+				t.Errorf("id %q stands twice", c.ID)
+			}
+			seen[c.ID] = true
+			if i == 1 && (len(c.Name) != longestName || strings.ContainsAny(c.Name, " :é")) {
+				t.Errorf("name %q", c.Name)
+			}
+		}
+	}
+	for _, e := range events {
+		if e.Type == ToolFinished && e.Call.IsError && len(e.Call.Output) > 400 {
+			t.Errorf("%d bytes about a name", len(e.Call.Output))
+		}
+	}
+}
+
 func TestLongAndBinaryOutputIsCutAndTold(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", 40<<10)

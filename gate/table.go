@@ -36,7 +36,7 @@ type row struct {
 // one: the last three take each tier that is left.
 var rows = [...]row{
 	{Deny, CodeUnknownTool, func(f *facts) bool { return !f.visible },
-		func(f *facts) string { return fmt.Sprintf("no tool %q", f.call.Tool) }},
+		func(f *facts) string { return fmt.Sprintf("no tool %q", clip(f.call.Tool)) }},
 	{Deny, CodeBadArgs, func(f *facts) bool { return f.argsFault != nil },
 		func(f *facts) string { return "arguments " + f.argsFault.Error() }},
 	{Deny, CodeBadPath, func(f *facts) bool { return f.pathFault != nil && f.pathFault.code == CodeBadPath },
@@ -64,6 +64,15 @@ var rows = [...]row{
 	{Ask, CodeFirstUse, func(f *facts) bool { return f.tier == ConfirmOnce }, askReason},
 	{Ask, CodeEachCall, func(f *facts) bool { return f.tier == AlwaysConfirm }, askReason},
 	{Ask, CodeManual, func(*facts) bool { return true }, askReason},
+}
+
+// clip keeps a name that a model made up from filling a message.
+func clip(name string) string {
+	const longest = 64
+	if len(name) <= longest {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longest], "") + "…"
 }
 
 func askReason(f *facts) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,8 @@ import (
 // request that would fail in earnest.
 
 var errNoKey = errors.New("no key")
+
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func checkAnthropic(body map[string]any, h http.Header) error {
 	if h.Get("X-Api-Key") == "" {
@@ -27,8 +30,8 @@ func checkAnthropic(body map[string]any, h http.Header) error {
 		return err
 	}
 	for _, b := range list(body["system"]) {
-		if text(b, "text") == "" {
-			return errors.New("system: text content blocks must be non-empty")
+		if strings.TrimSpace(text(b, "text")) == "" {
+			return errors.New("system: text content blocks must contain non-whitespace text")
 		}
 	}
 	var open []string
@@ -43,12 +46,15 @@ func checkAnthropic(body map[string]any, h http.Header) error {
 		for _, b := range list(field(m, "content")) {
 			switch text(b, "type") {
 			case "text":
-				if text(b, "text") == "" {
-					return fmt.Errorf("messages.%d: text content blocks must be non-empty", i)
+				if strings.TrimSpace(text(b, "text")) == "" {
+					return fmt.Errorf("messages.%d: text content blocks must contain non-whitespace text", i)
 				}
 			case "tool_use":
 				if _, ok := field(b, "input").(map[string]any); !ok {
 					return fmt.Errorf("messages.%d: tool_use.input: input should be an object", i)
+				}
+				if !toolName.MatchString(text(b, "name")) {
+					return fmt.Errorf("messages.%d: tool_use.name: string should match pattern", i)
 				}
 				asked = append(asked, text(b, "id"))
 			case "tool_result":

@@ -136,6 +136,8 @@ func suiteConversation(t *testing.T, open func(*Server) model.Model) {
 		}},
 		model.Message{Role: model.ToolRole, Results: []model.Result{{CallID: "1", Text: "alpha"}, {CallID: "2", IsError: true}}},
 		model.Message{Role: model.User, Text: "a note"},
+		model.Message{Role: model.Assistant, Text: " \n"},
+		model.Message{Role: model.User, Text: "another"},
 		model.Message{Role: model.Assistant, Text: "I see."},
 		model.Message{Role: model.User, Text: "go on"},
 	)

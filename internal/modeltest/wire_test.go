@@ -48,7 +48,7 @@ func TestAWholeTurnOverTheWire(t *testing.T) {
 				modeltest.Step{Text: "half a", Cut: true},
 				modeltest.Step{Calls: []modeltest.Call{
 					{Name: "write", Input: map[string]any{"path": "hello.txt", "content": "hello, Ada\n"}},
-					{Name: "nothing"}, {Name: "read", Raw: `{"path`},
+					{Name: "no such:tool"}, {Name: "read", Raw: `{"path`},
 				}},
 				modeltest.Step{Text: "It is written, Ada.", Usage: modeltest.Usage{Input: 500, Output: 7}},
 			)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -85,8 +86,8 @@ func (m *Model) params(r model.Request) anthropic.MessageNewParams {
 		p.MaxTokens = int64(r.MaxOutput)
 	}
 	for _, b := range r.System {
-		if b.Text == "" {
-			continue // the API takes no empty block
+		if strings.TrimSpace(b.Text) == "" {
+			continue // the API takes no blank block
 		}
 		block := anthropic.TextBlockParam{Text: b.Text}
 		if b.Cache {
@@ -123,12 +124,12 @@ func appendMessage(list []anthropic.MessageParam, msg model.Message) []anthropic
 	var blocks []anthropic.ContentBlockParamUnion
 	for _, res := range msg.Results {
 		text := res.Text
-		if text == "" {
-			text = "(empty)" // the API takes no empty block
+		if strings.TrimSpace(text) == "" {
+			text = "(empty)"
 		}
 		blocks = append(blocks, anthropic.NewToolResultBlock(res.CallID, text, res.IsError))
 	}
-	if msg.Text != "" {
+	if strings.TrimSpace(msg.Text) != "" {
 		blocks = append(blocks, anthropic.NewTextBlock(msg.Text))
 	}
 	if msg.Role == model.Assistant {
