@@ -81,7 +81,7 @@ func realFile(r *Record) file {
 	case r.RealDir != "":
 		return file{r.RealDir, r.File}
 	}
-	return file{r.Location, ""}
+	return file{r.Source.ID, r.Location} // no file of the disk: nobody else has it
 }
 
 // sameFiles keeps one record for one real file, at its strongest source; the other

@@ -125,8 +125,12 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 	if r := first(s.lookup.key.find(key)); r != nil {
 		return r, nil
 	}
-	if r := first(s.lookup.handle.find(fold.Handle(selector))); r != nil {
-		return r, nil
+	if typed := strings.TrimPrefix(selector, "/"); !strings.ContainsAny(typed, `/\`) { // "/name" is how people start a skill; a path is no name
+		if h := fold.Handle(typed); h != "" {
+			if r := first(s.lookup.handle.find(h)); r != nil {
+				return r, nil
+			}
+		}
 	}
 	for _, c := range [...]*column{&s.lookup.id, &s.lookup.address, &s.lookup.dirName} {
 		switch found := usableFirst(c.find(selector)); {
@@ -217,7 +221,7 @@ func hostile(sel string) bool {
 		return true
 	}
 	scheme, _, ok := strings.Cut(sel, "://")
-	return ok && !slices.Contains([]string{"file", "builtin", "data", "mcp", "version"}, scheme)
+	return ok && scheme != "file" && scheme != "version" && !slices.Contains(source.Kinds(), source.Kind(scheme))
 }
 
 // lookupAt resolves name@origin: a kind, a source id, its part before the colon, or

@@ -53,7 +53,7 @@ func Data(defs []Definition, o DataOptions) Source {
 	last := map[string]int{}
 	for i, d := range defs {
 		if first, twice := last[d.Name]; twice {
-			s.diags = append(s.diags, finding("data_duplicate", dataLocation(o.Info.Kind, d.Name),
+			s.diags = append(s.diags, finding("data_duplicate", dataLocation(d.Name),
 				"definitions %d and %d are both called %q; the last is used", first+1, i+1, d.Name))
 		}
 		last[d.Name] = i
@@ -65,8 +65,8 @@ func Data(defs []Definition, o DataOptions) Source {
 	return s
 }
 
-func dataLocation(k Kind, name string) string {
-	return string(k) + ":///" + strings.ReplaceAll(escapePath(name), "/", "%2F") + "/" + SkillFile
+func dataLocation(name string) string {
+	return "data:///" + strings.ReplaceAll(escapePath(name), "/", "%2F") + "/" + SkillFile
 }
 
 type dataSource struct {
@@ -77,7 +77,7 @@ type dataSource struct {
 }
 
 func (s *dataSource) define(d Definition, name string) *Entry {
-	e := &Entry{Source: s.o.Info, From: s, Location: dataLocation(s.o.Info.Kind, name), File: SkillFile, inner: name}
+	e := &Entry{Source: s.o.Info, From: s, Location: dataLocation(name), File: SkillFile, inner: name}
 	src := render(d)
 	o := skill.ParseOptions{
 		Dialect: s.o.Format.Dialect, Limits: s.o.Format.Limits, DataDir: s.o.Format.DataDir,
