@@ -48,7 +48,6 @@ type Options struct {
 	Style    Style             // "" = StyleSkill
 	Search   SearchMode        // "" = SearchAuto
 	Searcher Searcher          // nil = skill_search does not exist
-	Enum     bool              // show the names in skill's schema (at most 200); voids prompt caches
 	// Tier tells the tier of another registered tool, for texts that name it.
 	Tier func(tool string) (gate.Tier, bool)
 }

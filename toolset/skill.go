@@ -4,19 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/limits"
-	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 )
 
-const (
-	maxName = 512 // bytes of a name
-	maxEnum = 200 // names in a schema
-)
+// maxName bounds a name in bytes.
+const maxName = 512
 
 // skillTool starts one skill and answers with its text.
 type skillTool struct{ o Options }
@@ -29,28 +24,6 @@ func (t *skillTool) Spec() Spec {
 		Input: json.RawMessage(skillSchema),
 		Tier:  gate.ReadOnly, Mode: Alone, ReadOnly: true,
 	}
-}
-
-// SpecFor returns the schema with the names of the skills as an enum where the
-// options ask for it and there are few enough.
-func (t *skillTool) SpecFor(snap *registry.Snapshot) Spec {
-	s := t.Spec()
-	var names []string
-	for _, r := range snap.Winners {
-		if r.ForModel() {
-			names = append(names, r.Address)
-		}
-	}
-	if !t.o.Enum || len(names) == 0 || len(names) > maxEnum {
-		return s
-	}
-	slices.Sort(names)
-	enum, err := json.Marshal(names)
-	if err != nil {
-		return s
-	}
-	s.Input = json.RawMessage(strings.Replace(string(s.Input), `"minLength":1,"maxLength":512`, `"enum":`+string(enum), 1))
-	return s
 }
 
 func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/source"
@@ -508,6 +509,49 @@ func TestManySessionsWhileTheSnapshotIsSwapped(t *testing.T) {
 	}
 	for range 25 {
 		<-done
+	}
+}
+
+func TestSeveralSkillsOfOneFolderNameAreNamed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{"a/tool/SKILL.md": md("first", "", "x\n"), "b/tool/SKILL.md": md("second", "", "x\n")})
+	h := newHouse(t, root)
+	want := `"tool" fits 2 skills: first (user), second (user). Call again with one of these.`
+	for _, res := range []Result{h.call(NameSkill, args("name", "tool")), h.call(NameSkillRead, args("name", "tool", "path", "SKILL.md"))} {
+		if res.Code != "skill_ambiguous" || res.Text != want {
+			t.Errorf("%s %s", res.Code, res.Text)
+		}
+	}
+	for _, place := range []string{filepath.Join(root, "a/tool"), filepath.Join(root, "a/tool/SKILL.md"), filepath.Join(root, "a/tool") + "/"} {
+		if res := h.call(NameSkill, args("name", place)); len(res.Meta.Activated) != 1 || res.Meta.Activated[0] != "first" {
+			t.Errorf("%s: %s", place, res.Text)
+		}
+	}
+	if res := h.call(NameSkill, args("name", "fir/st")); res.Code != "skill_name_is_path" {
+		t.Error(res.Text)
+	}
+}
+
+func TestLimitsOfTheSessionAreResults(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	files := map[string]string{}
+	for i := range 21 {
+		files[fmt.Sprintf("s%d/SKILL.md", i)] = md(fmt.Sprint("s", i), "metadata:\n  deft:\n    tool_names: [grep, nobody]\n", "x\n")
+	}
+	write(t, root, files)
+	h := newHouse(t, root)
+	for i := range 21 {
+		res := h.call(NameSkill, args("name", fmt.Sprint("s", i)))
+		if res.IsError != (i == 20) || i == 20 && (res.Code != "limit_active" || res.Text != "active skills: 21, limit 20. Nothing was changed.") {
+			t.Errorf("%d: %s %s", i, res.Code, res.Text)
+		}
+	}
+	h.o.Style = StyleSet
+	h.o.Tier = func(tool string) (gate.Tier, bool) { return gate.ReadOnly, tool == "grep" }
+	if res := h.call(NameActivate, args("ids", []string{"s0"})); !strings.Contains(res.Text, "\ntools: grep (READ_ONLY)") {
+		t.Error(res.Text)
 	}
 }
 

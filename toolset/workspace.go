@@ -153,7 +153,7 @@ func (w *workspace) refusal(arg string, err error) Result {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EISDIR):
 		return refuse("file_unwritable", fmt.Sprintf("%s cannot be written: the file system refuses it.", shown))
 	}
-	return refuse("outside_workspace", fmt.Sprintf("%s is outside the workspace. Paths are relative to the workspace, and links count with what they lead to.", shown))
+	return refuse("outside_workspace", fmt.Sprintf("%s is outside the workspace. Paths are relative to the workspace, and links count with what they lead to. Files of a skill are read with the skill's own reader.", shown))
 }
 
 // target follows links at the end of rel, so that a write goes through them and does

@@ -144,6 +144,27 @@ func TestDescribeFindsTheSubject(t *testing.T) {
 	}
 }
 
+func TestExposureFollowsNamesAlone(t *testing.T) {
+	t.Parallel()
+	l := ParseList([]string{"Read", "Bash(git *)", "mcp__a__*", "*"})
+	for tool, want := range map[string]bool{"read": true, "bash": true, "mcp__a__x": true, "mcp__b__x": false, "write": false} {
+		if l.Mentions(tool) != want {
+			t.Errorf("Mentions(%s) = %v", tool, !want)
+		}
+	}
+	deny := ParseList([]string{"Write", "Bash(git *)"})
+	for tool, want := range map[string]bool{"write": true, "edit": true, "bash": false, "read": false} {
+		if deny.DeniesTool(tool) != want {
+			t.Errorf("DeniesTool(%s) = %v", tool, !want)
+		}
+	}
+	for tool, want := range map[string]bool{"skill": true, "skill_read": true, "activate_skills": true, "deactivate_skill": true, "skill_search": false, "bash": false} {
+		if AlwaysCallable(tool) != want {
+			t.Errorf("AlwaysCallable(%s) = %v", tool, !want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"Read", "Bash(git *)", "Bash(a \"b\\", "mcp__a__*", "*", "X(${SKILL_DIR}/*)", "Read(//[)"} {
 		f.Add(s, "git add 'x y'")
