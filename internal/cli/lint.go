@@ -165,24 +165,13 @@ func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions) (li
 	diags, in := r.judge(shown, profiles)
 	f := lintFile{Path: shown, Fixed: []string{}}
 	if o.fix && in != nil {
-		out, applied := skill.Fix(in.Source, diags)
-		path := filepath.Join(r.folder(shown), in.FileName)
-		if len(applied) > 0 {
-			if err := r.files().Write(path, out, 0o644); err != nil {
-				return f, fmt.Errorf("%s: %w", path, err)
-			}
-			for _, d := range applied {
-				f.Fixed = append(f.Fixed, d.Code)
-			}
-		}
-		if in.FileName != "SKILL.md" {
-			if err := r.files().Rename(path, filepath.Join(r.folder(shown), "SKILL.md")); err != nil {
-				return f, err
-			}
-			f.Fixed = append(f.Fixed, "file_name")
+		moved, err := r.repair(&f, *in)
+		if err != nil {
+			return f, err
 		}
 		if len(f.Fixed) > 0 && !r.writing.dryRun {
-			diags, _ = r.judge(shown, profiles)
+			f.Path = moved
+			diags, _ = r.judge(moved, profiles)
 		}
 	}
 	f.Diagnostics = append([]skill.Diagnostic{}, diags...)
@@ -190,6 +179,50 @@ func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions) (li
 		return d.Level == skill.LevelError || o.strict && d.Level == skill.LevelWarning
 	})
 	return f, nil
+}
+
+// repair applies the repairs that need no judgement, whatever host was asked for:
+// they are deft's own. It returns the path of the skill afterwards: a folder that had
+// the skill's name gets its new one.
+func (r *run) repair(f *lintFile, in skill.Input) (string, error) {
+	shown, dir := f.Path, r.folder(f.Path)
+	diags := skill.Validate(in, skill.ProfileDeft).Diagnostics
+	out, applied := skill.Fix(in.Source, diags)
+	path := filepath.Join(dir, in.FileName)
+	if len(applied) > 0 {
+		if err := r.files().Write(path, out, 0o644); err != nil {
+			return shown, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, d := range applied {
+			f.Fixed = append(f.Fixed, d.Code)
+		}
+	}
+	if in.FileName != "SKILL.md" {
+		if err := r.files().Rename(path, filepath.Join(dir, "SKILL.md")); err != nil {
+			return shown, err
+		}
+		f.Fixed = append(f.Fixed, "file_name")
+		if filepath.Base(shown) == in.FileName {
+			shown = filepath.Join(filepath.Dir(shown), "SKILL.md")
+		}
+	}
+	name := skill.Parse(out, skill.ParseOptions{DirName: in.DirName}).Name
+	to := filepath.Join(filepath.Dir(dir), name)
+	has := func(list []skill.Diagnostic, codes ...string) bool {
+		return slices.ContainsFunc(list, func(d skill.Diagnostic) bool { return slices.Contains(codes, d.Code) })
+	}
+	if !has(applied, "name_case", "name_chars", "name_hyphens", "name_length") || has(diags, "name_directory") ||
+		name == in.DirName || skill.UnsafeName(name) || exists(to) || dir == r.abs(".") {
+		return shown, nil
+	}
+	if err := r.files().Rename(dir, to); err != nil {
+		return shown, err
+	}
+	f.Fixed = append(f.Fixed, "name_directory")
+	if filepath.Base(shown) == "SKILL.md" {
+		return filepath.Join(filepath.Dir(filepath.Dir(shown)), name, "SKILL.md"), nil
+	}
+	return filepath.Join(filepath.Dir(shown), name), nil
 }
 
 // folder is the directory of a skill that was named by it or by its file.
