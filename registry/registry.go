@@ -139,8 +139,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, e
 		same.Metrics = metricsOf(listings)
 		same.Metrics.Skills = old.Metrics.Skills
 		same.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
-		r.current.Store(&same)
-		return &same, nil
+		return &same, nil // Snapshot keeps its pointer: what others made from it stays good
 	}
 	r.listings = listings
 	a := &arbiter{r: r, out: &Snapshot{Version: 1, Complete: true, Generated: start}}

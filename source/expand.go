@@ -68,19 +68,25 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 	}
 	repo := Repository(e, e.Workspace)
 	if e.Project {
-		info.Trust = Pending
+		info.Kind, info.Trust, explicit = Project, Pending, false // a project cannot make its own folders stronger
 		if !within(resolved(staticPart(path)), resolved(repo)) {
 			return nil, []skill.Diagnostic{finding("root_outside_project", path, "source %q of the project lies outside of it", form)}
 		}
 	}
 	if !explicit && inPackages(path) {
-		info.Kind, info.Trust, info.Priority = Package, DefaultTrust(Package), 0
+		info.Kind, info.Priority = Package, 0
+		if !e.Project {
+			info.Trust = DefaultTrust(Package)
+		}
 	}
 	info.ID, info.Path = "source:"+path, path
 	if info.Kind == Package {
 		info.ID = "package:" + path
 	} else if explicit {
 		info.ID = string(info.Kind) + ":" + path
+	}
+	if e.Project {
+		info.Links = LinksStay
 	}
 	o := e.dirOptions(withDefaults(info, info.ID))
 	o.Limits = o.Limits.WithDefaults()

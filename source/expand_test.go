@@ -45,11 +45,12 @@ func TestPathForms(t *testing.T) {
 		{"./pack/one", "one", "", source.Project},
 		{"pack/one/SKILL.md", "one", "", source.Project},
 		{"pack/one/skill.md", "", "path_missing", source.Project},
+		{"low*/SKILL.md", "lower", "", source.Project},
 		{"lower", "lower", "", source.Project},
 		{"pack/*", "one two", "link_outside", source.Project},
 		{"pack/**/SKILL.md", "nested one two", "", source.Project},
 		{"pack/{one,two}", "one two", "", source.Project},
-		{"**/SKILL.md", "nested one two vendored", "", source.Project},
+		{"**/SKILL.md", "lower nested one two vendored", "", source.Project},
 		{"user=pack/*", "one there two", "", source.User},
 		{"vendor/x", "vendored", "", source.Package},
 		{"~/mine", "mine", "", source.Project},
@@ -95,6 +96,19 @@ func TestAMissingAbsolutePathNamesTheRelativeOne(t *testing.T) {
 	l := scan(t, srcs[0])
 	if len(l.Diagnostics) != 1 || l.Diagnostics[0].Fix != `did you mean "skills-of-mine"?` {
 		t.Errorf("diagnostics: %+v", l.Diagnostics)
+	}
+}
+
+func TestAProjectCannotRaiseItsOwnSources(t *testing.T) {
+	t.Parallel()
+	top := tempDir(t)
+	e := testEnv(top)
+	e.Project = true
+	for _, form := range []string{"managed=skills", "user=skills", "skills", "vendor/skills"} {
+		srcs, _ := source.Expand(t.Context(), []string{form}, e)
+		if i := srcs[0].Info(); i.Trust != source.Pending || i.Links != source.LinksStay || i.Kind != source.Project && i.Kind != source.Package {
+			t.Errorf("%s: %+v", form, i)
+		}
 	}
 }
 
@@ -269,11 +283,8 @@ func FuzzPathForms(f *testing.F) {
 			t.Fatalf("%q vanished", form)
 		}
 		for _, s := range srcs {
-			for _, en := range scan(t, s).Entries {
-				if s.Info().Trust != source.Pending && s.Info().Kind != source.Package {
-					t.Fatalf("%q: a project's source is %s", form, s.Info().Trust)
-				}
-				_ = en
+			if scan(t, s); s.Info().Trust != source.Pending {
+				t.Fatalf("%q: a project's source is %s", form, s.Info().Trust)
 			}
 		}
 	})

@@ -108,7 +108,9 @@ func (g *globWalk) files(p place, items []item) {
 	var names []string
 	for _, it := range items {
 		if it.typ != typeDir && strings.EqualFold(it.name, SkillFile) {
-			if ok, _ := doublestar.Match(g.pattern, join(p.rel, it.name)); ok {
+			ok, _ := doublestar.Match(g.pattern, join(p.rel, it.name))
+			canonical, _ := doublestar.Match(g.pattern, join(p.rel, SkillFile)) // a variant of the name counts as the name
+			if ok || canonical {
 				names = append(names, it.name)
 			}
 		}
