@@ -60,7 +60,7 @@ func (b *builder) file(src []byte) {
 	s := b.s
 	top := &Node{Line: 1, Column: 1}
 	if limit := b.limits.File; s.Size > limit {
-		b.note("limit_file", &b.top, &Node{}, "file has %d bytes, the limit is %d", s.Size, limit)
+		b.note("limit_file", &b.top, top, "file has %d bytes, the limit is %d", s.Size, limit)
 		return
 	}
 	if code, offset, reason := badByte(src); code != "" {
