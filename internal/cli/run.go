@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -83,8 +82,7 @@ func runVerbs(ctx context.Context, p Process, verbs []verb) (exit Exit) {
 		}
 	}()
 	a.root = a.tree()
-	if err := fang.Execute(ctx, a.root, fang.WithoutVersion(), fang.WithoutCompletions(), fang.WithoutManpage(),
-		fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {})); err != nil {
+	if err := a.root.ExecuteContext(ctx); err != nil {
 		a.fail(usage("%s", err), false)
 	}
 	if err := a.out.Err(); err != nil && a.exit == Done {
@@ -120,23 +118,7 @@ func (a *app) tree() *cobra.Command {
 			root.SetHelpCommand(c)
 		}
 	}
-	// fang sets a help of its own on the root; ours is the verb "help".
-	if c, _, err := root.Find(a.proc.Args); err == nil && c == root && asksHelp(a.proc.Args) {
-		root.SetArgs([]string{"help"})
-	}
 	return root
-}
-
-func asksHelp(args []string) bool {
-	for _, arg := range args {
-		switch arg {
-		case "--":
-			return false
-		case "-h", "--help":
-			return true
-		}
-	}
-	return false
 }
 
 // flagError keeps the error of a wrong flag and lets cobra end without one.
