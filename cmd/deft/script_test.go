@@ -48,6 +48,7 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}
 //	budgets FROM TO              the catalog under each budget in bytes is whole text
 //	serve FILE                   a model server that plays the file's steps; sets the
 //	                             addresses and keys of every provider
+//	waitasked                    until the server has been asked something
 //	asked PATTERN                some request to the server matches; ! none does
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -72,7 +73,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
-			"serve": serve, "asked": asked,
+			"serve": serve, "asked": asked, "waitasked": waitAsked,
 		},
 	})
 }
@@ -287,5 +288,14 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	if found == neg {
 		ts.Fatalf("a request matches %q: %v", args[0], found)
+	}
+}
+
+func waitAsked(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 0, "waitasked")
+	select {
+	case <-ts.Value(serverKey{}).(*modelServer).server.Asked():
+	case <-time.After(time.Minute):
+		ts.Fatalf("nobody asks")
 	}
 }
