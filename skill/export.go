@@ -330,6 +330,10 @@ func (e *exporter) file(src []byte) []byte {
 		}
 		w.pair(0, m.key.Value, m.value)
 	}
+	if deft := e.metadata.Get("deft"); deft != nil && deft.Kind == MappingNode && deft.Len() == 0 {
+		i := slices.Index(e.metadata.Content, deft)
+		e.metadata.Content = slices.Delete(e.metadata.Content, i-1, i+1)
+	}
 	if e.metadata.Len() > 0 {
 		w.pair(0, "metadata", e.metadata)
 	}

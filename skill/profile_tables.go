@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/text/unicode/norm"
+
+	"github.com/deftskills/deft/internal/fold"
 )
 
 // The bounds that hosts state themselves; they do not follow internal/limits, which
@@ -114,7 +115,7 @@ func runes(s string) int { return utf8.RuneCountInString(s) }
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // standardForm of a text: trimmed and in compatibility form.
-func standardForm(s string) string { return norm.NFKC.String(strings.TrimSpace(s)) }
+func standardForm(s string) string { return fold.NFKC(strings.TrimSpace(s)) }
 
 // standardRules are the reference validator's, in the order in which it speaks.
 func standardRules() []hostRule {
@@ -168,7 +169,7 @@ func standardNameRules() []hostRule {
 			return ""
 		}), "the reference validator refuses it"},
 		{"name", "name_directory", "", name(func(v *verdict, s string) string {
-			if d := v.in.DirName; d != "" && norm.NFKC.String(d) != s {
+			if d := v.in.DirName; d != "" && fold.NFKC(d) != s {
 				return fmt.Sprintf("Directory name '%s' must match skill name '%s'", d, s)
 			}
 			return ""

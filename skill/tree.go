@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
+	"github.com/deftskills/deft/internal/fold"
 	"github.com/deftskills/deft/internal/limits"
 )
 
@@ -157,7 +157,7 @@ func (w *treeWalk) entry(p, real string, typ fs.FileMode, open []string) error {
 }
 
 func (w *treeWalk) clash(p string) error {
-	key := cases.Fold().String(norm.NFC.String(p))
+	key := cases.Fold().String(fold.NFC(p))
 	if other, ok := w.folded[key]; ok && other != p {
 		return treeErr("tree_case_clash", p, "same path as %q where names are folded", other)
 	}
@@ -190,7 +190,7 @@ func (w *treeWalk) file(p, real string) error {
 		return treeErr("limit_tree", p, "more than %d bytes in all", w.limits.TreeBytes)
 	}
 	w.tree = append(w.tree, FileEntry{
-		Path: norm.NFC.String(p), Size: n, Exec: info.Mode()&0o111 != 0,
+		Path: fold.NFC(p), Size: n, Exec: info.Mode()&0o111 != 0,
 		Blob: Digest("sha256:" + hex.EncodeToString(h.Sum(nil))),
 	})
 	return nil
