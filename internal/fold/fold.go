@@ -31,7 +31,19 @@ func Key(s string) string {
 	if ascii(s) {
 		return strings.ToLower(s)
 	}
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
+	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(s))))
+}
+
+// cherokee folds Cherokee to its capitals, as Unicode does: the tables of the case
+// library swap the two forms, so that folding twice would undo itself.
+func cherokee(r rune) rune {
+	switch {
+	case r >= 0xAB70 && r <= 0xABBF:
+		return r - 0xAB70 + 0x13A0
+	case r >= 0x13F8 && r <= 0x13FD:
+		return r - 8
+	}
+	return r
 }
 
 // Handle returns the form of a name that people type: Key(s) with runs of blanks,

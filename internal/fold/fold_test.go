@@ -20,6 +20,9 @@ func TestKey(t *testing.T) {
 		{"Мой-Навык", "мой-навык"},
 		{"数据分析", "数据分析"},
 		{"ﬁx", "fix"},
+		{"\uab70", "\u13a0"},
+		{"\u13a0", "\u13a0"},
+		{"\u13fa", "\u13f2"},
 	} {
 		if got := Key(c.in); got != c.want {
 			t.Errorf("Key(%q) = %q, want %q", c.in, got, c.want)
@@ -121,4 +124,19 @@ func TestDistanceIsSymmetric(t *testing.T) {
 			t.Fatalf("Distance(%q, %q, %d) = %d and %d", a, b, limit, d, e)
 		}
 	})
+}
+
+func TestKeyAndHandleAreStableForEveryLetter(t *testing.T) {
+	t.Parallel()
+	for r := rune(1); r < 0x30000; r++ {
+		if r == 0xD800 {
+			r = 0xE000
+		}
+		if k := Key(string(r)); Key(k) != k {
+			t.Errorf("Key(%U) = %+q, whose key is %+q", r, k, Key(k))
+		}
+		if h := Handle("a" + string(r)); Handle(h) != h {
+			t.Errorf("Handle(%U) = %+q, whose handle is %+q", r, h, Handle(h))
+		}
+	}
 }
