@@ -13,6 +13,6 @@
 // that a model can repair is a Result with a stable code.
 //
 // To change what a tool says of itself open text/<tool>.md; which tools a model sees,
-// expose.go; names and aliases of arguments, input.go; the reading of a skill's files,
+// expose.go; names and aliases of arguments, input.go and normal.go; the reading of a skill's files,
 // skill_read.go; confinement to the workspace, workspace.go; ignore files, ignore.go.
 package toolset

@@ -171,7 +171,7 @@ func (r *reading) fail(code, text string) Result {
 
 // unknown names the files that exist.
 func (r *reading) unknown(ctx context.Context) Result {
-	files, more := r.files(ctx)
+	files := r.files(ctx)
 	text := fmt.Sprintf("No file %s in %s.", quote(r.asked), r.skill())
 	if near := closePath(r.path, files); near != "" {
 		text += fmt.Sprintf(" Close: %s.", show(near))
@@ -183,7 +183,7 @@ func (r *reading) unknown(ctx context.Context) Result {
 			list[i] = show(f)
 		}
 		text += " Files: " + strings.Join(list, ", ")
-		if n := len(files) - len(shown) + more; n > 0 {
+		if n := len(files) - len(shown); n > 0 {
 			text += fmt.Sprintf(", … %d more", n)
 		}
 		text += "."
@@ -191,17 +191,18 @@ func (r *reading) unknown(ctx context.Context) Result {
 	return r.fail("file_unknown", text)
 }
 
-func (r *reading) files(ctx context.Context) (paths []string, more int) {
+// files are those that may be read. A list that cannot be made names none.
+func (r *reading) files(ctx context.Context) (paths []string) {
 	list, err := source.Resources(ctx, r.rec.Entry)
 	if err != nil {
-		return nil, 0
+		return nil
 	}
 	for _, f := range list {
 		if !hidden(f.Path) {
 			paths = append(paths, f.Path)
 		}
 	}
-	return paths, 0
+	return paths
 }
 
 // closePath finds the file that differs from p only in case or in its extension.
