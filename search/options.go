@@ -59,7 +59,7 @@ func DefaultOptions() Options {
 	return Options{K1: 4, Fields: map[Field]FieldParam{
 		Name:        {6, 0.3},
 		Keywords:    {4, 0.4},
-		Description: {3, 0.6},
+		Description: {4, 0.6},
 		When:        {2.5, 0.6},
 		Headings:    {1.5, 0.6},
 		Body:        {1, 0.9},

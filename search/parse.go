@@ -19,8 +19,8 @@ import (
 const (
 	maxQuery    = 16 << 10 // bytes
 	maxTokens   = 4096
-	maxTerms    = 64 // distinct terms that are scored, the rarest first
-	maxExpand   = 32 // terms that one single character stands for
+	maxTerms    = 128 // distinct terms that are scored, the rarest first
+	maxExpand   = 32  // terms that one single character stands for
 	maxPhraseOf = 200
 )
 
@@ -35,16 +35,44 @@ type question struct {
 	diags   []skill.Diagnostic
 }
 
+// A message longer than longMessage bytes says in its first line what it is about:
+// the words there, up to maxHeadline bytes, weigh headlineWeight times as much.
+const (
+	longMessage    = 300
+	maxHeadline    = 200
+	headlineWeight = 2
+)
+
 // asked is one distinct term and how often the query says it.
 type asked struct {
-	term  string
-	count int
-	cjk   bool
+	term     string
+	count    int
+	cjk      bool
+	headline bool
 }
 
 // weight is what repeating a term in the query is worth: much less than as many
 // different ones.
-func (a asked) weight() float64 { return 1 + math.Log(float64(a.count)) }
+func (a asked) weight() float64 {
+	w := 1 + math.Log(float64(a.count))
+	if a.headline {
+		w *= headlineWeight
+	}
+	return w
+}
+
+// headline returns where the first line of a long message ends, else 0.
+func headline(text string) int {
+	if len(text) <= longMessage {
+		return 0
+	}
+	from := len(text) - len(strings.TrimLeft(text, " \t\r\n#"))
+	end := len(text)
+	if n := strings.IndexByte(text[from:], '\n'); n >= 0 {
+		end = from + n
+	}
+	return min(end, from+maxHeadline)
+}
 
 func (an *analyzer) parse(q Query) question {
 	text := q.Text
@@ -57,8 +85,8 @@ func (an *analyzer) parse(q Query) question {
 	if !q.Plain {
 		text = out.operators(an, text)
 	}
-	at, tokens := map[string]int{}, 0
-	an.each(text, false, func(term []byte, _ int) bool {
+	at, tokens, first := map[string]int{}, 0, headline(text)
+	an.each(text, false, func(term []byte, start int) bool {
 		i, ok := at[string(term)]
 		if !ok {
 			i = len(out.terms)
@@ -69,6 +97,7 @@ func (an *analyzer) parse(q Query) question {
 			}
 		}
 		out.terms[i].count++
+		out.terms[i].headline = out.terms[i].headline || start < first
 		tokens++
 		return tokens < maxTokens
 	})
