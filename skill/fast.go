@@ -28,7 +28,7 @@ func readFast(text string, first int, lim limits.Skill) *Node {
 	if lim.Depth < 3 || !plainBytes(text) {
 		return nil
 	}
-	slab := min(3*strings.Count(text, "\n")+7, 256)
+	slab := min(2*strings.Count(text, "\n")+6, 256)
 	r := fastReader{
 		text: text, line: first, limit: lim.Nodes,
 		nodes: make([]Node, 0, slab),

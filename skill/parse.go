@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/deftskills/deft/internal/fold"
@@ -44,13 +45,23 @@ func parse(src []byte, o ParseOptions, record map[string]Origin) *Skill {
 	if len(o.Sidecars) > 0 && record == nil {
 		record = make(map[string]Origin)
 	}
-	b := &builder{s: s, o: o, limits: o.Limits.WithDefaults(), record: record}
+	b := builders.Get().(*builder)
+	defer release(b)
+	*b = builder{s: s, o: o, limits: o.Limits.WithDefaults(), record: record}
 	b.top = block{file: o.Path, origin: skillFile, place: atTop}
 	s.File = FileDigest(src)
 	s.Digest = combine(s.File, o.Sidecars)
 	b.file(src)
 	b.finish()
 	return s
+}
+
+// builders are kept for the next file: one is larger than most headers.
+var builders = sync.Pool{New: func() any { return new(builder) }}
+
+func release(b *builder) {
+	*b = builder{} // a pooled builder holds on to no skill
+	builders.Put(b)
 }
 
 const skillFile = "SKILL.md"
