@@ -36,7 +36,7 @@ func (t *globTool) Call(ctx context.Context, c Call) (Result, error) {
 	var hits []string
 	n := 0
 	complete, refused, err := t.w.each(ctx, arg, func(rel, below string) error {
-		if match(below) {
+		if match(below) && !t.w.refuses(rel) {
 			if n++; n <= maxHits {
 				hits = append(hits, show(rel))
 			}

@@ -60,7 +60,7 @@ func (t *grepTool) Call(ctx context.Context, c Call) (Result, error) {
 	var found hits
 	complete, refused, err := t.w.each(ctx, arg, func(rel, below string) error {
 		if match(below) {
-			found.search(root, rel, re)
+			found.search(root, rel, re, t.w.refuses)
 		}
 		return nil
 	})
@@ -77,8 +77,8 @@ func (t *grepTool) Call(ctx context.Context, c Call) (Result, error) {
 }
 
 // search looks through one file. A file that is too large, binary or unreadable has
-// no lines to match.
-func (h *hits) search(root *os.Root, rel string, re *regexp.Regexp) {
+// no lines to match, and nothing of one that no tool may read is shown or counted.
+func (h *hits) search(root *os.Root, rel string, re *regexp.Regexp, refuses func(string) bool) {
 	raw, _, err := readWhole(root, rel)
 	if err != nil {
 		return
@@ -87,10 +87,15 @@ func (h *hits) search(root *os.Root, rel string, re *regexp.Regexp) {
 	if !ok {
 		return
 	}
+	asked := false
 	for i, line := range splitLines(text) {
 		if !re.MatchString(line) {
 			continue
 		}
+		if !asked && refuses(rel) {
+			return
+		}
+		asked = true
 		if h.n++; h.n <= maxHits {
 			h.lines = append(h.lines, fmt.Sprintf("%s:%d: %s", show(rel), i+1, clip(line)))
 		}

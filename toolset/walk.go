@@ -14,8 +14,9 @@ const (
 )
 
 // walk calls visit for the files below start that no ignore file leaves out, in
-// order of their names. Links and .git are not entered. complete is false where the
-// limit ended it.
+// order of their names. Links, .git and folders that no tool may read are not
+// entered; visit asks refuses for the files that it wants to show, since asking for
+// every file would cost more than the walk. complete is false where the limit ended it.
 func (w *workspace) walk(ctx context.Context, fsys fs.FS, start string, visit func(rel string) error) (complete bool, err error) {
 	rules := ignores{}
 	for dir := start; ; dir = path.Dir(dir) {
@@ -38,7 +39,7 @@ func (w *workspace) walk(ctx context.Context, fsys fs.FS, start string, visit fu
 		if seen++; seen > maxVisit {
 			return fs.SkipAll
 		}
-		if rel != start && (d.Name() == ".git" || rules.match(rel, d.IsDir())) || w.refuses(rel) {
+		if rel != start && (d.Name() == ".git" || rules.match(rel, d.IsDir())) || d.IsDir() && w.refuses(rel) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
