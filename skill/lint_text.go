@@ -260,7 +260,7 @@ func lintArguments(r *lintRun) {
 		digits := r.body[m[2]:m[3]]
 		price := len(digits) > 2 || amount.MatchString(r.body[m[1]:])
 		switch {
-		case !declares && !price:
+		case !declares && !price && len(digits) == 1: // nobody counts to ten arguments; prices do
 			line, col := r.place(m[0])
 			r.add("arguments_undeclared", LevelInfo, line, col, "declare or escape", "`$%s` in a skill that declares no arguments", digits)
 		case declares && price:
