@@ -23,7 +23,7 @@
 //	blocks below metadata, sidecars, routing facts    blocks.go, json.go
 //	hard gates: reading, judging                      conditions.go, unmet.go
 //	name, key, handle, title, description             identity.go, body.go
-//	arguments and placeholders in a body              substitute.go; cutting arguments into words: words.go
+//	arguments and placeholders in a body              substitute.go; what a word is there: words.go
 //	what counts as code in a body                     code.go
 //	a diagnostic code                                 codes.go, the only table
 //	sets of names that conditions ask about           names.go, environment.go

@@ -291,8 +291,8 @@ func mapKeys(m map[string][]byte) func(func(string) bool) {
 	}
 }
 
-// Raw reads the kept header text again and returns its tree, an empty mapping when
-// there is no header, or nil when it cannot be read. The tree is the caller's own.
+// Raw reads the kept header text again, within the default limits, and returns its
+// tree, an empty mapping when there is no header, or nil when it cannot be read. The tree is the caller's own.
 func (s *Skill) Raw() *Node {
 	if s.header == "" {
 		return emptyMapping(max(s.headerLine, 1))
