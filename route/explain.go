@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/deftskills/deft/internal/fold"
 )
 
 // Explanation says how one skill fared in a turn.
@@ -152,20 +154,25 @@ func (r *Router) retrieveDetail(s *compiled, ta *tally, in TurnRoutingContext) s
 	return fmt.Sprintf("rank %d, coverage %d, evidence %d", i+1, in.Retrieved[i].Coverage, in.Retrieved[i].Evidence)
 }
 
-const maxSimilar = 5
+const (
+	maxSimilar = 5
+	maxTypo    = 2 // edits
+)
 
-// similar returns ids that hold the name, or that it holds, or that begin alike.
+// similar returns ids that hold the name, or that it holds, then the nearest one by
+// spelling.
 func (r *Router) similar(name string) []string {
 	norm := Normalise(name)
-	var out []string
+	var out, ids []string
 	for _, at := range r.order {
-		id := Normalise(r.skills[at].entry.ID)
-		if norm == "" || len(out) == maxSimilar {
-			break
+		id := r.skills[at].entry.ID
+		ids = append(ids, id)
+		if folded := Normalise(id); norm != "" && len(out) < maxSimilar && (strings.Contains(folded, norm) || strings.Contains(norm, folded)) {
+			out = append(out, id)
 		}
-		if strings.Contains(id, norm) || strings.Contains(norm, id) || len(norm) >= 3 && strings.HasPrefix(id, norm[:3]) {
-			out = append(out, r.skills[at].entry.ID)
-		}
+	}
+	if near, ok := fold.Nearest(name, ids, maxTypo); ok && !slices.Contains(out, near) {
+		out = append(out, near)
 	}
 	return out
 }

@@ -5,8 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+	"github.com/deftskills/deft/internal/fold"
 )
 
 // ignorable are the code points that show nothing: they go before anything is
@@ -51,8 +50,7 @@ func isASCII(s string) bool {
 func foldWide(s string) string {
 	s = valid(s)
 	for range 4 {
-		next := strings.Map(plainSign, norm.NFKC.String(s))
-		next = norm.NFKC.String(cases.Fold().String(next))
+		next := fold.Key(strings.Map(plainSign, fold.NFKC(s)))
 		if next == s {
 			break
 		}

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
+	"github.com/deftskills/deft/internal/fold"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/skill"
 )
@@ -101,7 +100,7 @@ func (an *analyzer) parse(q Query) question {
 		tokens++
 		return tokens < maxTokens
 	})
-	out.words = strings.Fields(fold(text))
+	out.words = strings.Fields(folded(text))
 	if len(out.terms) == 0 && len(out.phrases) == 0 {
 		out.diags = append(out.diags, note("search_empty_query", "query has no words to look for"))
 	}
@@ -119,7 +118,7 @@ func (out *question) operators(an *analyzer, text string) string {
 		switch {
 		case r == '"':
 			phrase, after, closed := strings.Cut(text[1:], `"`)
-			if p := fold(phrase); closed && p != "" {
+			if p := folded(phrase); closed && p != "" {
 				out.phrases = append(out.phrases, p)
 				rest.WriteString(" " + phrase + " ")
 				text = after
@@ -157,14 +156,14 @@ func isUnit(term []byte) bool { return scriptAt(string(term), 0) != spaced }
 // begins with it.
 func (a asked) single() bool { return a.cjk && utf8.RuneCountInString(a.term) == 1 }
 
-// fold makes texts comparable: compatibility forms, case, and white space runs.
-func fold(s string) string {
-	return strings.Join(strings.Fields(cases.Fold().String(norm.NFKC.String(s))), " ")
+// folded makes texts comparable: compatibility forms, case, and white space runs.
+func folded(s string) string {
+	return strings.Join(strings.Fields(fold.Key(s)), " ")
 }
 
 // foldName makes names comparable: as fold, with "_" and blanks as "-".
 func foldName(s string) string {
-	return strings.NewReplacer(" ", "-", "_", "-").Replace(fold(s))
+	return strings.NewReplacer(" ", "-", "_", "-").Replace(folded(s))
 }
 
 func note(code, message string) skill.Diagnostic {

@@ -239,10 +239,10 @@ func phrased(ctx context.Context, list []*found, phrases []string) []*found {
 
 // texts returns the document's fields, folded.
 func (d *document) texts(ctx context.Context) []string {
-	out := []string{fold(d.Name), fold(d.Description), fold(d.When)}
+	out := []string{folded(d.Name), folded(d.Description), folded(d.When)}
 	for _, list := range [][]string{d.Aliases, d.Keywords, d.Locales} {
 		for _, s := range list {
-			out = append(out, fold(s))
+			out = append(out, folded(s))
 		}
 	}
 	if d.Read == nil {
@@ -250,11 +250,11 @@ func (d *document) texts(ctx context.Context) []string {
 	}
 	if raw, err := d.Read(ctx, ""); err == nil {
 		body, _ := d.bodyOf(raw)
-		out = append(out, fold(body))
+		out = append(out, folded(body))
 	}
 	for _, rel := range d.refs {
 		if raw, err := d.Read(ctx, rel); err == nil {
-			out = append(out, fold(clean(string(raw))))
+			out = append(out, folded(clean(string(raw))))
 		}
 	}
 	return out
