@@ -165,7 +165,7 @@ func (t *Turn) inline(c *candidate) {
 	if n == 1 {
 		noun = "inline command was"
 	}
-	c.notes = append(c.notes, fmt.Sprintf("%d %s not run: %s. They stand in the text as written.", n, noun, why))
+	c.notes = append(c.notes, fmt.Sprintf("%d %s not run: %s; the text is as it was written", n, noun, why))
 }
 
 // countInline counts !`…` outside of code: the mark at the start of a line or after

@@ -113,10 +113,10 @@ func TestInlineCommandsStayLiteralAndAreCountedOnce(t *testing.T) {
 	turn := f.begin("")
 	text := load(t, turn, "x").Text
 	head, _, _ := strings.Cut(text, "\n\n")
-	if strings.Count(text, "inline command") != 1 || !strings.Contains(head, "\n3 inline commands were not run: not supported yet. ") || body(text) != "!`echo a` !`echo b` !`echo c`" {
+	if strings.Count(text, "inline command") != 1 || !strings.Contains(head, "\n3 inline commands were not run: not supported yet; ") || body(text) != "!`echo a` !`echo b` !`echo c`" {
 		t.Error(text)
 	}
-	if text := load(t, turn, "u").Text; !strings.Contains(text, "1 inline command was not run: untrusted skill.") {
+	if text := load(t, turn, "u").Text; !strings.Contains(text, "1 inline command was not run: untrusted skill;") {
 		t.Error(text)
 	}
 }
