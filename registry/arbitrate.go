@@ -32,11 +32,12 @@ func (a *arbiter) arbitrate(listings []*source.Listing) *Snapshot {
 	slices.SortFunc(s.Winners, func(x, y *Record) int {
 		return cmp.Or(strings.Compare(x.Skill.Name, y.Skill.Name), strings.Compare(x.Address, y.Address))
 	})
+	s.lookup.build(a)
+	a.handles(s.lookup.handle.rows)
 	sortDiagnostics(s.Diagnostics)
 	slices.SortFunc(s.Skipped, func(x, y source.Skipped) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Code, y.Code))
 	})
-	s.lookup.build(a)
 	return s
 }
 
@@ -305,23 +306,29 @@ func (g *guard) blocker(r *Record, group []*Record) *Record {
 }
 
 // addresses gives each record its unique address: the name for a winner, name@source
-// for the others, and the handle to the strongest of several.
+// for the others.
 func (a *arbiter) addresses() {
 	s := a.out
-	taken := make(map[string]bool, len(s.All))
+	for _, r := range s.Winners {
+		if len(r.Reasons) == 0 { // no untrusted_shadow
+			r.Address = bare(r)
+		}
+	}
+	if len(s.Winners) == len(s.All) && !slices.ContainsFunc(s.All, func(r *Record) bool { return r.Address == "" || r.Source.Namespace != "" }) {
+		return // one skill a key, all of them by their names: no two are equal
+	}
+	taken := make(map[string]*Record, len(s.All))
 	give := func(r *Record, forms ...string) {
-		for _, f := range forms {
-			if !taken[f] {
-				taken[f], r.Address = true, f
+		for _, f := range append(forms, r.Skill.Name+"@"+r.Location) {
+			if other := taken[f]; other == nil {
+				taken[f], r.Address = r, f
 				return
 			}
 		}
-		r.Address = r.Skill.Name + "@" + r.Location
-		taken[r.Address] = true
 	}
-	for _, r := range s.Winners {
-		if len(r.Reasons) == 0 { // no untrusted_shadow
-			give(r, bare(r))
+	for _, r := range s.All {
+		if r.Address != "" {
+			give(r, r.Address)
 		}
 	}
 	for _, r := range s.All {
@@ -330,7 +337,6 @@ func (a *arbiter) addresses() {
 			give(r, name+"@"+r.Source.ID, name+"@"+path.Clean(filepath.ToSlash(r.Dir)))
 		}
 	}
-	a.handles()
 }
 
 func bare(r *Record) string {
@@ -340,25 +346,16 @@ func bare(r *Record) string {
 	return r.Skill.Name
 }
 
-// handles reports names that people would type alike.
-func (a *arbiter) handles() {
-	byHandle := make(map[string]*Record, len(a.out.Winners))
-	for _, r := range a.out.Winners {
-		h := r.Skill.Handle
-		if r.Source.Namespace != "" {
-			h = r.Source.Namespace + ":" + h
-		}
-		other := byHandle[h]
-		if other == nil {
-			byHandle[h] = r
-			continue
-		}
-		strong, weak := other, r
-		if order, _ := a.r.policy.compare(r, other); order < 0 {
-			strong, weak = r, other
-		}
-		byHandle[h] = strong
-		if a.key(strong) != a.key(weak) {
+// handles reports names that people would type alike. rows are sorted by handle, the
+// strongest usable record first.
+func (a *arbiter) handles(rows []*Record) {
+	for i := 0; i < len(rows); {
+		strong, h := rows[i], rows[i].Skill.Handle
+		for i++; i < len(rows) && rows[i].Skill.Handle == h; i++ {
+			weak := rows[i]
+			if !usable(weak) || weak.Source.Namespace != strong.Source.Namespace || a.key(strong) == a.key(weak) {
+				continue
+			}
 			a.out.Diagnostics = append(a.out.Diagnostics, finding("handle_collision", place(weak),
 				"%q and %q are both typed %q, which means %s; the other is %q",
 				strong.Skill.Name, weak.Skill.Name, h, place(strong), weak.Address))

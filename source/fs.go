@@ -12,26 +12,28 @@ import (
 	"time"
 )
 
-// readFile reads at most max+1 bytes of f and describes it; anything but a regular
-// file is refused before a byte is read.
-func readFile(f fs.File, name string, buf []byte, max int64) ([]byte, FileStamp, error) {
+// readFile reads a file of at most max bytes and describes it before and after;
+// anything but a regular file is refused before a byte is read. max 0 only describes.
+func readFile(f fs.File, name string, buf []byte, max int64) (src []byte, before, after FileStamp, err error) {
 	st, err := f.Stat()
 	if err != nil {
-		return nil, FileStamp{}, err
+		return nil, before, after, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, FileStamp{}, ErrSpecial
+		return nil, before, after, ErrSpecial
+	}
+	before = stampOfInfo(name, st)
+	if before.Size > max {
+		return nil, before, before, nil
 	}
 	w := appendWriter{buf[:0]}
-	if max > 0 {
-		if _, err := io.Copy(&w, io.LimitReader(f, max+1)); err != nil {
-			return nil, FileStamp{}, err
-		}
-		if st, err = f.Stat(); err != nil {
-			return nil, FileStamp{}, err
-		}
+	if _, err := io.Copy(&w, io.LimitReader(f, max+1)); err != nil {
+		return nil, before, after, err
 	}
-	return w.b, stampOfInfo(name, st), nil
+	if st, err = f.Stat(); err != nil {
+		return nil, before, after, err
+	}
+	return w.b, before, stampOfInfo(name, st), nil
 }
 
 type appendWriter struct{ b []byte }
@@ -154,10 +156,10 @@ func (t fsTree) look(rel string) (FileStamp, nodeType, error) {
 	return stampOfInfo(rel, st), typeOf(st.Mode()), nil
 }
 
-func (t fsTree) read(rel string, buf []byte, max int64) ([]byte, FileStamp, error) {
+func (t fsTree) read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error) {
 	f, err := t.fsys.Open(rel)
 	if err != nil {
-		return nil, FileStamp{}, err
+		return nil, before, after, err
 	}
 	defer f.Close()
 	return readFile(f, rel, buf, max)

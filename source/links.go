@@ -132,7 +132,7 @@ func (w *walker) followFile(p place, file string) {
 		return
 	}
 	defer f.Close()
-	_, before, err := readFile(f, real, nil, 0)
+	_, before, _, err := readFile(f, real, nil, 0)
 	if err != nil {
 		w.take(w.broken(p, file, finding("file_special", link, "link leads to %q: %v", real, cause(err))))
 		return
@@ -141,7 +141,8 @@ func (w *walker) followFile(p place, file string) {
 		if _, err := f.Seek(0, 0); err != nil {
 			return nil, FileStamp{}, err
 		}
-		return readFile(f, real, buf, max)
+		src, _, after, err := readFile(f, real, buf, max)
+		return src, after, err
 	})
 	w.take(v)
 }

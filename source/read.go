@@ -38,6 +38,11 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &
 
 // visit looks for exact SKILL.md in one directory without listing it.
 func (w *walker) visit(p place) visit {
+	if w.former == nil { // nothing to reuse: opening says more than looking
+		if v, ok := w.cold(p); ok {
+			return v
+		}
+	}
 	stamp, typ, err := p.t.look(join(p.rel, SkillFile))
 	if err == nil {
 		switch typ {
@@ -50,6 +55,23 @@ func (w *walker) visit(p place) visit {
 	return w.load(p, SkillFile, stamp, typ, err)
 }
 
+// cold opens exact SKILL.md at once. Whatever is odd about it is left to the careful
+// way, which looks first.
+func (w *walker) cold(p place) (visit, bool) {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	max := w.o.Format.Limits.File
+	src, before, after, err := p.t.read(join(p.rel, SkillFile), *buf, max)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return visit{state: notSkill}, true
+	case err != nil || before != after || int64(len(src)) > max || before.Size > max:
+		return visit{}, false
+	}
+	*buf = src[:0]
+	return w.build(p, SkillFile, "", src, Stamp{File: after, Sidecars: w.sidecarStamps(p)}, false), true
+}
+
 // load reads the skill of one directory, or takes it from the former listing when
 // its stamp says that nothing changed.
 func (w *walker) load(p place, file string, stamp FileStamp, typ nodeType, err error) visit {
@@ -60,7 +82,8 @@ func (w *walker) load(p place, file string, stamp FileStamp, typ nodeType, err e
 		return w.broken(p, file, finding("file_special", name, "%s is not a regular file", file))
 	}
 	return w.parse(p, file, "", stamp, func(buf []byte, max int64) ([]byte, FileStamp, error) {
-		return p.t.read(join(p.rel, file), buf, max)
+		src, _, after, err := p.t.read(join(p.rel, file), buf, max)
+		return src, after, err
 	})
 }
 
@@ -95,8 +118,15 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 		return w.broken(p, file, finding("limit_file", name, "%s has more than %d bytes", file, max))
 	}
 	*buf = src[:0]
-	w.read.Add(1)
 	stamp.File = after
+	return w.build(p, file, realFile, src, stamp, changed)
+}
+
+// build makes the entry of a file that was read.
+func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, changed bool) visit {
+	w.read.Add(1)
+	name := p.dir + sep + file
+	after := stamp.File
 	now := w.o.Now().UnixNano()
 	stamp.Racy = changed || now-after.MtimeNS < int64(racy) || now-after.CtimeNS < int64(racy)
 	e := w.entry(p, file, realFile)
@@ -189,7 +219,7 @@ func (w *walker) readSidecars(p place, stamps *[2]FileStamp) map[string][]byte {
 }
 
 func (w *walker) readSidecar(p place, name string, max int64) ([]byte, FileStamp, error) {
-	src, st, err := p.t.read(join(p.rel, name), nil, max)
+	src, st, _, err := p.t.read(join(p.rel, name), nil, max)
 	if err == nil || w.o.Info.Links == LinksNone {
 		return src, st, err
 	}
@@ -202,7 +232,8 @@ func (w *walker) readSidecar(p place, name string, max int64) ([]byte, FileStamp
 		return nil, st, err
 	}
 	defer f.Close()
-	return readFile(f, real, nil, max)
+	src, st, _, err = readFile(f, real, nil, max)
+	return src, st, err
 }
 
 // regular passes f on if its descriptor says that it is a regular file.

@@ -39,7 +39,8 @@ type tree interface {
 	list(rel string, max int64) (items []item, cut bool, err error)
 	// look describes one name. An absent one is typeAbsent without an error.
 	look(rel string) (FileStamp, nodeType, error)
-	// read returns a regular file's bytes, in buf where they fit, and its stamp after the read.
-	read(rel string, buf []byte, max int64) ([]byte, FileStamp, error)
+	// read returns a regular file's bytes, in buf where they fit, and its stamps before
+	// and after. Of a file with more than max bytes at most a few more are read.
+	read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error)
 	close()
 }

@@ -71,13 +71,13 @@ func (t *osTree) look(rel string) (FileStamp, nodeType, error) {
 	return stampOfInfo(rel, st), typeOf(st.Mode()), nil
 }
 
-func (t *osTree) read(rel string, buf []byte, max int64) ([]byte, FileStamp, error) {
+func (t *osTree) read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error) {
 	if _, typ, err := t.look(rel); err != nil || typ != typeFile {
-		return nil, FileStamp{}, errors.Join(ErrSpecial, err)
+		return nil, before, after, errors.Join(ErrSpecial, err)
 	}
 	f, err := t.root.Open(filepath.FromSlash(rel))
 	if err != nil {
-		return nil, FileStamp{}, err
+		return nil, before, after, err
 	}
 	defer f.Close()
 	return readFile(f, rel, buf, max)

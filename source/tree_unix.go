@@ -79,18 +79,36 @@ func (t *osTree) look(rel string) (FileStamp, nodeType, error) {
 	return FileStamp{}, typeAbsent, err
 }
 
-func (t *osTree) read(rel string, buf []byte, max int64) ([]byte, FileStamp, error) {
+func (t *osTree) read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error) {
 	fd, err := openBeneath(t.fd, rel, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
-		return nil, FileStamp{}, err
+		return nil, before, after, err
 	}
 	defer unix.Close(fd)
-	return readFD(fd, buf, max)
+	if before, err = statFD(fd); err != nil || before.Size > max {
+		return nil, before, before, err
+	}
+	if src, err = readFD(fd, buf, max); err == nil {
+		after, err = statFD(fd)
+	}
+	return src, before, after, err
 }
 
-// readFD reads until the end or until more than max bytes are there; the type is
-// judged on the descriptor, which cannot be exchanged any more.
-func readFD(fd int, buf []byte, max int64) ([]byte, FileStamp, error) {
+// statFD describes an open file. The type is judged on the descriptor, which cannot
+// be exchanged any more.
+func statFD(fd int) (FileStamp, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return FileStamp{}, err
+	}
+	if typeOfMode(uint32(st.Mode)) != typeFile {
+		return FileStamp{}, ErrSpecial
+	}
+	return stampOf(&st), nil
+}
+
+// readFD reads until the end or until more than max bytes are there.
+func readFD(fd int, buf []byte, max int64) ([]byte, error) {
 	buf = buf[:0]
 	for {
 		if len(buf) == cap(buf) {
@@ -99,21 +117,13 @@ func readFD(fd int, buf []byte, max int64) ([]byte, FileStamp, error) {
 		room := cap(buf) - len(buf)
 		n, err := retry(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
 		if err != nil {
-			return nil, FileStamp{}, err
+			return nil, err
 		}
 		buf = buf[:len(buf)+n]
 		if n < room || int64(len(buf)) > max { // a short read of a regular file is its end
-			break
+			return buf, nil
 		}
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, FileStamp{}, err
-	}
-	if typeOfMode(uint32(st.Mode)) != typeFile {
-		return nil, FileStamp{}, ErrSpecial
-	}
-	return buf, stampOf(&st), nil
 }
 
 // openStepwise opens rel one component at a time, none of them a link. It serves
