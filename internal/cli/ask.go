@@ -9,6 +9,7 @@ import (
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent"
+	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
@@ -53,20 +54,28 @@ func (r *run) ask(ctx context.Context, o askOptions, text string) error {
 	if r.writing.yes {
 		return usage("--yes does not answer the gate").hinted("hint.auto")
 	}
-	auto, ok := tiers[strings.ToUpper(o.auto)]
-	if !ok {
-		return usage("tier %q cannot be answered for", o.auto).hinted("hint.one_of", "READ_ONLY, CONFIRM_ONCE, ALWAYS_CONFIRM")
-	}
 	if o.maxSteps < 0 {
 		return usage("--max-steps %d is below zero", o.maxSteps)
 	}
-	in := agent.Input{Text: text, Origin: gate.Interactive, Principal: "user", Budget: agent.Budget{Steps: o.maxSteps}}
-	for _, name := range o.skills {
-		in.Skills = append(in.Skills, agent.Preload{Name: name, By: "user"})
+	if _, err := tierOf(o.auto); err != nil {
+		return err
 	}
 	m, err := r.chooseModel(ctx, o)
 	if err != nil {
 		return err
+	}
+	return r.askModel(ctx, m, o, text)
+}
+
+// askModel runs one turn; without a model it shows the plan.
+func (r *run) askModel(ctx context.Context, m model.Model, o askOptions, text string) error {
+	auto, err := tierOf(o.auto)
+	if err != nil {
+		return err
+	}
+	in := agent.Input{Text: text, Origin: gate.Interactive, Principal: "user", Budget: agent.Budget{Steps: o.maxSteps}}
+	for _, name := range o.skills {
+		in.Skills = append(in.Skills, agent.Preload{Name: name, By: "user"})
 	}
 	s, err := r.session(ctx, m, auto)
 	if err != nil {
@@ -77,6 +86,15 @@ func (r *run) ask(ctx context.Context, o askOptions, text string) error {
 		return r.askOffline(ctx, s, in)
 	}
 	return r.askOnline(ctx, s, m, in)
+}
+
+// tierOf reads --auto.
+func tierOf(name string) (gate.Tier, error) {
+	tier, ok := tiers[strings.ToUpper(name)]
+	if !ok {
+		return 0, usage("tier %q cannot be answered for", name).hinted("hint.one_of", "READ_ONLY, CONFIRM_ONCE, ALWAYS_CONFIRM")
+	}
+	return tier, nil
 }
 
 // askJSON is the document of ask. Skills, fit and text are of the plan; stop is of a

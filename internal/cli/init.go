@@ -18,25 +18,40 @@ import (
 const agentsFile = "AGENTS.md"
 
 func initVerb() verb {
-	var offline bool
-	var model string
+	var o askOptions
 	return verb{
 		name: "init", args: "[DIR]", max: 1, group: groupWrite, effects: effects{reads: true, writes: true, network: true},
 		short: "writes AGENTS.md from what the project is",
 		long: "With a model, a turn of the skill \"init\" looks at the project and writes. Without one,\n" +
 			"or with --offline, a template is filled from the build files. Text that is there stays.",
 		flags: func(f *pflag.FlagSet) {
-			f.BoolVar(&offline, "offline", false, "no model: the template")
-			f.StringVar(&model, "model", "", "the model that writes, as `PROVIDER/NAME`")
+			f.BoolVar(&o.offline, "offline", false, "no model: the template")
+			f.StringVar(&o.model, "model", "", "the model that writes, as `PROVIDER/NAME`")
+			f.StringVar(&o.auto, "auto", "", "answer the gate's questions up to this `TIER` with yes")
 		},
 		run: func(ctx context.Context, r *run, args []string) error {
-			dir := r.cwd
 			if len(args) == 1 {
-				dir = r.abs(args[0])
+				r.cwd = r.abs(args[0])
 			}
-			return r.initFile(dir)
+			return r.initProject(ctx, o)
 		},
 	}
+}
+
+// initProject has the skill "init" write AGENTS.md where there is a model, else the
+// template.
+func (r *run) initProject(ctx context.Context, o askOptions) error {
+	if st, err := os.Stat(r.cwd); err != nil || !st.IsDir() {
+		return usage("project %q is no directory", r.cwd).hinted("hint.see_help", "init")
+	}
+	m, err := r.chooseModel(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case m == nil:
+		return r.initFile(r.cwd)
+	}
+	return r.askModel(ctx, m, o, "/init")
 }
 
 // section is one part of AGENTS.md: its heading and its lines.
@@ -44,9 +59,6 @@ type section struct{ heading, body string }
 
 // initFile writes the template, or adds what the present file lacks.
 func (r *run) initFile(dir string) error {
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return usage("project %q is no directory", dir).hinted("hint.see_help", "init")
-	}
 	path, old, err := agentsText(dir)
 	if err != nil {
 		return err
