@@ -54,10 +54,16 @@ func (r *run) explain(ctx context.Context, name string) error {
 	} else {
 		r.explainText(doc)
 	}
-	if e.Winner == nil {
+	if broken(e) {
 		return errNegative
 	}
 	return nil
+}
+
+// broken reports whether the name is nobody's, or its skill cannot be used as it is:
+// a skill that is withheld, shadowed or switched off is in order.
+func broken(e registry.Explanation) bool {
+	return e.Winner == nil && (e.State == "" || e.State == registry.Invalid)
 }
 
 func (r *run) explainText(doc explainJSON) {

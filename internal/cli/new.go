@@ -20,7 +20,7 @@ var skillTemplate string
 // newOptions are the flags of deft new.
 type newOptions struct {
 	in, description string
-	user            bool
+	user, project   bool
 }
 
 func newVerb() verb {
@@ -28,9 +28,11 @@ func newVerb() verb {
 	return verb{
 		name: "new", args: "NAME", min: 1, max: 1, group: groupWrite, effects: effects{reads: true, writes: true},
 		short: "a new skill from a good template",
-		long:  "The skill is made in .deft/skills of the workspace. An existing one is never touched.",
+		long: "The skill's folder is made here; --project and --user make it where deft finds it.\n" +
+			"An existing one is never touched.",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&o.in, "in", "", "the folder that gets the skill's folder, a `DIR`")
+			f.BoolVar(&o.project, "project", false, "among the skills of the workspace, in .deft/skills")
 			f.BoolVar(&o.user, "user", false, "among your own skills, for every workspace")
 			f.StringVar(&o.description, "description", "", "what it does and when to use it, as `TEXT`")
 		},
@@ -39,10 +41,12 @@ func newVerb() verb {
 }
 
 func (r *run) newSkill(o newOptions, name string) error {
-	parent := filepath.Join(r.cwd, ".deft", "skills")
+	parent := r.cwd
 	switch {
-	case o.in != "" && o.user:
-		return usage("--in and --user name two places").hinted("hint.see_help", "new")
+	case o.in != "" && (o.user || o.project) || o.user && o.project:
+		return usage("--in, --project and --user are one choice").hinted("hint.see_help", "new")
+	case o.project:
+		parent = filepath.Join(r.cwd, ".deft", "skills")
 	case o.in != "":
 		parent = r.abs(o.in)
 	case o.user:
