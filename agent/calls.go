@@ -155,7 +155,7 @@ func (t *turn) confirm(p *pending, call gate.Call, d gate.Decision) gate.Decisio
 		return gate.Decision{Verdict: gate.Deny, Code: code, Reason: reason, Tier: d.Tier}
 	}
 	if t.r.d.Confirmer == nil {
-		return refuse(gate.CodeNoAnswerer, "it needs a person, and none can be asked here")
+		return refuse(gate.CodeNoAnswerer, "nobody can be asked here")
 	}
 	t.emit(Event{Type: ConfirmNeeded, Call: p.decided(d)})
 	if t.ctx.Err() != nil {

@@ -75,11 +75,18 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:longest], "") + "…"
 }
 
+// askReasons say what a tier asks for.
+var askReasons = map[Tier]string{
+	ConfirmOnce:   "CONFIRM_ONCE asks before the first use",
+	AlwaysConfirm: "ALWAYS_CONFIRM asks before each call",
+	ManualOnly:    "MANUAL_ONLY asks for the tool's name, typed",
+}
+
 func askReason(f *facts) string {
 	if f.raised != "" {
-		return fmt.Sprintf("%s: %s", f.tier, f.raised)
+		return f.raised + ", and " + askReasons[f.tier]
 	}
-	return f.tier.String()
+	return askReasons[f.tier]
 }
 
 // decide walks the table and then turns a question into what the policy makes of
@@ -102,9 +109,9 @@ func decide(f *facts) Decision {
 	case f.tier <= p.auto:
 		d.Verdict, d.BypassedBy = Allow, bypassFlagAuto
 	case p.mode == DontAsk:
-		d.Verdict, d.Code, d.Reason = Deny, CodeDontAsk, d.Reason+" would be asked, and this mode asks nothing"
+		d.Verdict, d.Code, d.Reason = Deny, CodeDontAsk, "this mode asks nobody; "+d.Reason
 	case !p.answerable:
-		d.Verdict, d.Code, d.Reason = Deny, CodeNoAnswerer, d.Reason+" needs a person, and none can be asked here"
+		d.Verdict, d.Code, d.Reason = Deny, CodeNoAnswerer, "nobody can be asked here; "+d.Reason
 	}
 	return d
 }

@@ -24,8 +24,13 @@ type Info struct {
 	Caches    bool // the adapter marks what the provider is to cache
 }
 
-// String returns PROVIDER/NAME.
-func (i Info) String() string { return i.Provider + "/" + i.Name }
+// String returns PROVIDER/NAME, or scripted:FILE: what --model takes.
+func (i Info) String() string {
+	if i.Provider == "scripted" {
+		return "scripted:" + i.Name
+	}
+	return i.Provider + "/" + i.Name
+}
 
 // Request is what one step is asked from.
 type Request struct {

@@ -60,7 +60,7 @@ func TestAScriptIsPlayedStepByStep(t *testing.T) {
 			t.Errorf("step %d: %v", i+2, err)
 		}
 	}
-	if len(m.Requests()) != 4 || m.Info().String() != "scripted/x.yaml" {
+	if len(m.Requests()) != 4 || m.Info().String() != "scripted:x.yaml" {
 		t.Errorf("%d requests to %s", len(m.Requests()), m.Info())
 	}
 }
