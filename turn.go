@@ -170,7 +170,7 @@ func (e *Engine) toolNames() catalog.ToolNames {
 // paths says which files are whose. A skill's own files are read with skill_read,
 // which needs no file permission.
 func (e *Engine) paths() gate.PathPolicy {
-	p := gate.PathPolicy{Workspace: e.o.Workspace, Home: e.o.Home}
+	p := gate.PathPolicy{Workspace: e.o.Workspace, Home: e.o.Home, Confined: !e.o.NoFiles}
 	if e.o.DataDir != "" {
 		p.State = append(p.State, filepath.Clean(e.o.DataDir))
 	}

@@ -23,6 +23,7 @@ var hints = map[string]string{
 	gate.CodeBadArgs:      "Correct the arguments and call again.",
 	gate.CodeBadPath:      "Give a plain path.",
 	gate.CodePathDenied:   "Go on without this file; there is no way around it.",
+	gate.CodeOutside:      "Work with files of the workspace.",
 	gate.CodeSkillRefuses: "The active skill limits the tools. Work with those it allows, or end it first.",
 	gate.CodeRefused:      "The person said no. Do not try it another way; ask, or go on without.",
 	gate.CodeNoAnswerer:   "Nobody can be asked in this run. Go on without, and say what was left undone.",

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -41,6 +42,10 @@ type PathPolicy struct {
 	Home      string   // "" = the deny list of the home directory is not applied
 	Readable  []string // further roots that are read like the workspace: skill roots
 	State     []string // deft's own state and configuration: no tool touches them
+
+	// Confined says that the file tools reach nothing outside Workspace, Readable and
+	// the folders of active skills: then nobody is asked for what could not be done.
+	Confined bool
 
 	// Resolve follows links in path as far as it exists and returns the rest
 	// unchanged; nil = the file system's.
@@ -86,6 +91,9 @@ func (p PathPolicy) judge(dir, path string, write bool, skills []ActiveSkill) (T
 		if p.denied(form) {
 			return ManualOnly, "", &fault{CodePathDenied, "no tool touches this path"}
 		}
+	}
+	if p.Confined && !(p.reaches(plain, skills) && p.reaches(real, skills)) {
+		return ManualOnly, "", &fault{CodeOutside, "file tools reach nothing outside the workspace"}
 	}
 	tier := max(p.tier(plain, write, skills), p.tier(real, write, skills))
 	return tier, p.relative(filepath.Dir(real)), nil
@@ -143,23 +151,28 @@ func resolveExisting(path string) (string, error) {
 }
 
 func (p PathPolicy) tier(path string, write bool, skills []ActiveSkill) Tier {
-	inside := within(path, p.resolved(p.Workspace)) || within(path, p.Workspace)
-	if write {
-		if !inside || p.protected(path) {
-			return AlwaysConfirm
-		}
+	switch {
+	case write && (!p.holds(p.Workspace, path) || p.protected(path)):
+		return AlwaysConfirm
+	case write:
 		return ConfirmOnce
-	}
-	for _, root := range p.Readable {
-		inside = inside || within(path, root) || within(path, p.resolved(root))
-	}
-	for _, s := range skills {
-		inside = inside || within(path, s.Dir) || within(path, p.resolved(s.Dir))
-	}
-	if inside {
+	case p.reaches(path, skills):
 		return ReadOnly
 	}
 	return ConfirmOnce
+}
+
+// reaches reports whether path is in the workspace, a readable root or the folder of
+// an active skill.
+func (p PathPolicy) reaches(path string, skills []ActiveSkill) bool {
+	return p.holds(p.Workspace, path) ||
+		slices.ContainsFunc(p.Readable, func(root string) bool { return p.holds(root, path) }) ||
+		slices.ContainsFunc(skills, func(s ActiveSkill) bool { return p.holds(s.Dir, path) })
+}
+
+// holds reports whether path is root or below it, in either form of root.
+func (p PathPolicy) holds(root, path string) bool {
+	return within(path, root) || within(path, p.resolved(root))
 }
 
 func (p PathPolicy) resolved(root string) string {

@@ -77,6 +77,18 @@ func TestPathTiers(t *testing.T) {
 			t.Errorf("%s %s: %s %s (%s), want %s %s", tt.tool, tt.path, d.Tier, d.Code, d.Reason, tt.tier, tt.code)
 		}
 	}
+	confined, _ := testGate(t, func(o *Options) {
+		o.Paths = PathPolicy{Workspace: at("w"), Readable: []string{at("skills")}, Confined: true}
+	})
+	for path, want := range map[string]string{
+		"a.txt": CodeReadOnly, at("skills/pdf/x"): CodeReadOnly, "/etc/passwd": CodeOutside, "../x": CodeOutside, "out/x": CodeOutside,
+	} {
+		c := call("read", fmt.Sprintf(`{"path":%q}`, path))
+		c.Dir = at("w")
+		if d := confined.Explain(c); d.Code != want {
+			t.Errorf("confined read %s: %s, want %s", path, d.Code, want)
+		}
+	}
 	for pattern, want := range map[string]Tier{"**/*.go": ReadOnly, "sub/*": ReadOnly, "/etc/*": ConfirmOnce, "../*": ConfirmOnce} {
 		c := call("glob", fmt.Sprintf(`{"pattern":%q}`, pattern))
 		c.Dir = at("w")

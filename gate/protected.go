@@ -33,7 +33,7 @@ var startFiles = [...]string{
 // denied reports whether no tool may touch path.
 func (p PathPolicy) denied(path string) bool {
 	for _, root := range p.State {
-		if within(path, root) || within(path, p.resolved(root)) {
+		if p.holds(root, path) {
 			return true
 		}
 	}

@@ -27,7 +27,7 @@ type facts struct {
 // row is one check. It answers only when it applies.
 type row struct {
 	verdict Verdict
-	code    string
+	code    string // "" = of the fault of a path
 	applies func(*facts) bool
 	reason  func(*facts) string
 }
@@ -39,9 +39,7 @@ var rows = [...]row{
 		func(f *facts) string { return fmt.Sprintf("no tool %q", clip(f.call.Tool)) }},
 	{Deny, CodeBadArgs, func(f *facts) bool { return f.argsFault != nil },
 		func(f *facts) string { return "arguments " + f.argsFault.Error() }},
-	{Deny, CodeBadPath, func(f *facts) bool { return f.pathFault != nil && f.pathFault.code == CodeBadPath },
-		func(f *facts) string { return f.pathFault.message }},
-	{Deny, CodePathDenied, func(f *facts) bool { return f.pathFault != nil },
+	{Deny, "", func(f *facts) bool { return f.pathFault != nil },
 		func(f *facts) string { return f.pathFault.message }},
 	{Deny, CodeSkillRefuses, func(f *facts) bool { return f.refusal != "" },
 		func(f *facts) string { return f.refusal }},
@@ -96,6 +94,9 @@ func decide(f *facts) Decision {
 	for _, r := range rows {
 		if r.applies(f) {
 			d.Verdict, d.Code, d.Reason = r.verdict, r.code, r.reason(f)
+			if d.Code == "" {
+				d.Code = f.pathFault.code
+			}
 			break
 		}
 	}
