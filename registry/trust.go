@@ -23,10 +23,12 @@ func (p ProjectTrust) Trust(_ context.Context, i source.Info, _ *skill.Skill) (s
 	if i.Trust != source.Pending {
 		return i.Trust, Reason{}
 	}
-	switch p {
-	case ProjectAlways:
+	switch {
+	case p == ProjectAlways && i.Kind == source.Package:
+		return source.Untrusted, Reason{} // other people's code, whoever's folder it lies in
+	case p == ProjectAlways:
 		return source.Workspace, Reason{}
-	case ProjectNever:
+	case p == ProjectNever:
 		return source.Denied, Reason{
 			Code: "untrusted", Message: "project folders are never trusted by configuration",
 			Fix: "set trust.project to ask or always",

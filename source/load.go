@@ -111,6 +111,9 @@ type Resource struct {
 // ResourceDepth is how many levels below a skill Resources lists.
 const ResourceDepth = 4
 
+// resourceNames bounds how many names of one directory Resources looks at.
+const resourceNames = 20_000
+
 // Resources lists the files of a skill, sorted bytewise by path, at most
 // ResourceDepth levels and 2,000 files; SKILL.md itself and the ignore list of
 // scans are left out. Links are not followed.
@@ -157,7 +160,10 @@ func readDir(ctx context.Context, e *Entry, rel string) ([]fs.DirEntry, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: rel, Err: errors.New("not a directory")}
 	}
-	entries, err := d.ReadDir(-1)
+	entries, err := d.ReadDir(resourceNames)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
 }
@@ -191,6 +197,9 @@ func openEntry(e *Entry, rel string) (fs.File, error) {
 	defer root.Close()
 	f, err := openIn(root, rel)
 	if err != nil {
+		if strings.Contains(err.Error(), "escapes from parent") { // os.Root has no error value for it
+			err = fmt.Errorf("path %q: %w", rel, ErrOutside)
+		}
 		return nil, err
 	}
 	return regularOrDir(f, rel)
