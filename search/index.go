@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/deftskills/deft/internal/progress"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
@@ -227,12 +228,14 @@ func (x *Index) ready(ctx context.Context, s *scope) (*generation, error) {
 	}
 	g := &generation{number: old.number + 1, parts: append([]part(nil), old.parts...), diags: old.diags}
 	b := newBuilder(x.an)
+	progress.Begin(ctx, "index", len(old.pending))
 	for i, d := range old.pending {
 		if ctx.Err() != nil {
 			g.pending = old.pending[i:]
 			break
 		}
 		g.diags = append(g.diags, b.index(ctx, d)...)
+		progress.Add(ctx, 1)
 	}
 	g.parts = append(g.parts, part{segment: b.segment()})
 	g.count()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deftskills/deft/internal/progress"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -159,6 +160,7 @@ func invalid(o skill.ParseOptions, d skill.Diagnostic) *skill.Skill {
 }
 
 func (w *walker) entry(p place, file, realFile string) *Entry {
+	progress.Add(w.ctx, 1)
 	loc, dir := fileLocation(p.dir, file)
 	real := p.real
 	if real == dir {

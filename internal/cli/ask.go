@@ -192,7 +192,9 @@ func (r *run) foundLine(snap *registry.Snapshot, c catalog.Catalog) {
 // askOffline shows what a model would get: the plan on standard error, the loaded
 // text on standard output.
 func (r *run) askOffline(ctx context.Context, s *deft.Session, in agent.Input) error {
+	ctx, done := r.watch(ctx, "index")
 	p, err := s.Plan(ctx, in)
+	done()
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,13 @@ func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in 
 	v.doc.Model = info.Provider + "/" + info.Name
 	turn, cancel := context.WithCancel(ctx)
 	defer cancel()
+	turn, done := r.watch(turn, "index")
+	defer done()
 	var failed error
 	for e, err := range s.Run(turn, in) {
+		if e.Type != agent.TurnStarted {
+			done() // what is shown from here on must not share a line with the bar
+		}
 		v.show(e)
 		if err != nil {
 			failed = err

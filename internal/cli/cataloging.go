@@ -65,7 +65,9 @@ func (r *run) catalog(ctx context.Context, o catalogOptions) error {
 	if o.request != "" {
 		in.For = &deft.Request{Text: o.request}
 	}
+	ctx, done := r.watch(ctx, "index")
 	c, err := e.Catalog(ctx, in)
+	done()
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,9 @@ func (r *run) open(ctx context.Context) (*deft.Engine, error) {
 	o := r.options()
 	o.More = r.configured(ctx)
 	o.Diagnostics = r.diags
+	ctx, done := r.watch(ctx, "skills")
 	e, err := deft.Open(ctx, o)
+	done()
 	if err != nil {
 		return nil, err
 	}

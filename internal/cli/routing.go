@@ -148,7 +148,9 @@ func (r *run) route(ctx context.Context, o routeOptions, text string) error {
 		return r.routeWhy(ctx, in, o.why)
 	}
 	start := r.proc.Now()
+	ctx, done := r.watch(ctx, "index")
 	res, err := e.Route(ctx, in)
+	done()
 	if err != nil {
 		return err
 	}

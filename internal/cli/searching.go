@@ -77,10 +77,12 @@ func (r *run) search(ctx context.Context, o searchOptions, text string) error {
 		return err
 	}
 	start := r.proc.Now()
+	ctx, done := r.watch(ctx, "index")
 	res, err := e.Search(ctx, search.Query{
 		Text: text, TopK: o.topK, Mode: search.Mode(o.mode), Explain: o.explainScore,
 		Filter: search.Filter{Names: o.names, Kinds: o.kinds, Sources: only, NoReferences: o.noReferences},
 	})
+	done()
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 // shared are the small packages that every room may import; they import no room.
 var shared = []string{
 	"internal/limits", "internal/fold", "internal/tokens", "internal/safetext",
-	"internal/toolrule", "internal/atomicfile", "internal/clock",
+	"internal/toolrule", "internal/atomicfile", "internal/clock", "internal/progress",
 }
 
 // testOnly are packages that only tests import.
