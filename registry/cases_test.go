@@ -465,6 +465,7 @@ func TestCase080EveryAbsenceHasOneReason(t *testing.T) {
 	}
 	gone := s.ExplainWith(t.Context(), "manul", look)
 	want(t, "unknown", gone.Reasons[0].Code, "unknown")
+	want(t, "close names", gone.Suggestions, []string{"manual"})
 	if !strings.Contains(gone.Reasons[0].Message, filepath.Join(c.Home, ".claude/skills")) {
 		t.Errorf("roots are not named: %v", gone.Reasons[0])
 	}

@@ -19,7 +19,7 @@ type Explanation struct {
 	Winner      *Record // nil = nobody may use the name
 	Candidates  []Candidate
 	Reasons     []Reason // the primary one first; never empty
-	Suggestions []string // close names, when nothing has this one
+	Suggestions []string // addresses with close names, when nothing has this one
 }
 
 // Candidate is one record that claims the name.
@@ -113,8 +113,9 @@ func (s *Snapshot) ExplainWith(ctx context.Context, name string, look Looker) Ex
 	if len(found) == 0 {
 		if len(e.Reasons) == 0 {
 			e.Reasons = append(e.Reasons, s.notFound()...)
+			// A person asks: what models may not see is named too.
+			e.Suggestions = suggest(name, s.All, func(*Record) bool { return true })
 		}
-		e.Suggestions = s.Suggest(name)
 	}
 	sortReasons(e.Reasons)
 	return e

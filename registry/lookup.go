@@ -329,6 +329,10 @@ func (s *Snapshot) unknown(sel string) *UnknownError {
 // first: within two edits or with four letters in common at the start, else the
 // nearest. Only what a model may see is named.
 func (s *Snapshot) Suggest(sel string) []string {
+	return suggest(sel, s.Winners, func(r *Record) bool { return r.ForModel() && r.Skill.Meta.Listed })
+}
+
+func suggest(sel string, among []*Record, visible func(*Record) bool) []string {
 	if sel == "" || len(sel) > 256 || hostile(sel) {
 		return nil
 	}
@@ -339,8 +343,8 @@ func (s *Snapshot) Suggest(sel string) []string {
 	}
 	var hits []hit
 	nearest := hit{d: 1 << 30}
-	for _, r := range s.Winners {
-		if !r.ForModel() || !r.Skill.Meta.Listed {
+	for _, r := range among {
+		if !visible(r) {
 			continue
 		}
 		d := fold.Distance(key, r.Skill.Key, closeDistance)
@@ -352,8 +356,8 @@ func (s *Snapshot) Suggest(sel string) []string {
 		}
 	}
 	if len(hits) == 0 {
-		for _, r := range s.Winners {
-			if r.ForModel() && r.Skill.Meta.Listed {
+		for _, r := range among {
+			if visible(r) {
 				if d := fold.Distance(key, r.Skill.Key, min(nearest.d-1, 64)); d < nearest.d && d <= 64 {
 					nearest = hit{r.Address, d}
 				}
