@@ -420,6 +420,16 @@ func TestFileSinkAppendsWholeLines(t *testing.T) {
 	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Tool != "c" {
 		t.Errorf("got %q", src)
 	}
+	sink.torn = true
+	_, _ = sink.file.WriteString(`{"half`)
+	if err := sink.Record(t.Context(), Row{Tool: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	src, _ = os.ReadFile(path)
+	lines = strings.Split(strings.TrimSpace(string(src)), "\n")
+	if json.Unmarshal([]byte(lines[len(lines)-1]), &last) != nil || last.Tool != "d" {
+		t.Errorf("a row after a torn one is lost: %q", lines[len(lines)-1])
+	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %s", info.Mode())
 	}

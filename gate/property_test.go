@@ -3,6 +3,9 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/deftskills/deft/skill"
@@ -79,6 +82,56 @@ func TestProperties(t *testing.T) {
 		stricter.Skills = append([]ActiveSkill{{Name: "deny", Deny: drawLists.Draw(t, "more")}}, c.Skills...)
 		if mild, strict := severity(before), severity(g.Explain(stricter)); strict < mild {
 			t.Fatal("adding a deny rule made the verdict milder")
+		}
+	})
+}
+
+// TestNoPathReadsOutsideUnasked puts paths together from the parts that confuse
+// checks: what is read without a question lies in the workspace, links followed.
+func TestNoPathReadsOutsideUnasked(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(root, "w")
+	for _, d := range []string{"w/a/b", "out/a", "w-evil", "home/.ssh"} {
+		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"w/l": "../out", "w/a/up": "..", "w/a/far": "../../home", "w/gone": "../nowhere", "out/back": "../w"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := PathPolicy{Workspace: work, Home: filepath.Join(root, "home")}.fixed()
+	part := rapid.SampledFrom([]string{"a", "b", "..", ".", "", "l", "up", "far", "gone", "back", "w", "w-evil", "~", ".ssh", "x.txt", `..\..`})
+	rapid.Check(t, func(t *rapid.T) {
+		path := strings.Join(rapid.SliceOfN(part, 1, 8).Draw(t, "parts"), "/")
+		if rapid.Bool().Draw(t, "absolute") {
+			path = rapid.SampledFrom([]string{root, work, work + "-evil", "/"}).Draw(t, "base") + "/" + path
+		}
+		write := rapid.Bool().Draw(t, "write")
+		tier, _, bad := p.judge(work, path, write, nil)
+		if bad != nil {
+			return
+		}
+		full := path
+		if strings.HasPrefix(path, "~/") {
+			full = filepath.Join(p.Home, path[2:])
+		} else if !filepath.IsAbs(path) {
+			full = filepath.Join(work, path)
+		}
+		real, err := resolveExisting(filepath.Clean(full))
+		if err != nil {
+			t.Fatalf("%s was judged and leads nowhere: %v", path, err)
+		}
+		if !within(real, work) && (tier == ReadOnly || write && tier < AlwaysConfirm) {
+			t.Fatalf("%s leads to %s and is %s", path, real, tier)
+		}
+		if within(real, filepath.Join(root, "home/.ssh")) {
+			t.Fatalf("%s leads to secrets and is %s", path, tier)
 		}
 	})
 }

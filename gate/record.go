@@ -46,6 +46,7 @@ type FileSink struct {
 	mu   sync.Mutex
 	file *os.File
 	path string
+	torn bool // a write failed part of the way: the next one starts a line of its own
 }
 
 // OpenFileSink opens or creates the file at path, with its folder, readable by the
@@ -96,9 +97,15 @@ func (s *FileSink) Record(ctx context.Context, r Row) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.file.Write(append(line, '\n')); err != nil {
+	line = append(line, '\n')
+	if s.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	if _, err := s.file.Write(line); err != nil {
+		s.torn = true
 		return fmt.Errorf("gate record %s: %w", s.path, err)
 	}
+	s.torn = false
 	if err := s.file.Sync(); err != nil {
 		return fmt.Errorf("gate record %s: %w", s.path, err)
 	}

@@ -91,3 +91,27 @@ func TestAFaultyScriptIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{script, "", "steps: [{}]", `{"steps":[{"calls":[{"name":"a","input":[1]}]}]}`, "steps: [{error: {retry_after: 1x}}]", "a: &a [*a]"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, err := scripted.Parse("f", src)
+		if err != nil {
+			return
+		}
+		m := scripted.New("f", s)
+		for _, step := range s.Steps {
+			if step.Hang {
+				return // waits for a cancellation
+			}
+			var b model.Builder
+			for d, err := range m.Stream(t.Context(), model.Request{}) {
+				if err == nil {
+					_ = b.Add(d)
+				}
+			}
+		}
+	})
+}
