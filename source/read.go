@@ -76,11 +76,11 @@ func (w *walker) cold(p place) (visit, bool) {
 // load reads the skill of one directory, or takes it from the former listing when
 // its stamp says that nothing changed.
 func (w *walker) load(p place, file string, stamp FileStamp, typ nodeType, err error) visit {
-	switch name := p.dir + sep + file; {
+	switch {
 	case err != nil:
-		return w.broken(p, file, finding("file_unreadable", name, "%s cannot be read: %v", file, cause(err)))
+		return w.broken(p, file, finding("file_unreadable", p.dir+sep+file, "%s cannot be read: %v", file, cause(err)))
 	case typ != typeFile:
-		return w.broken(p, file, finding("file_special", name, "%s is not a regular file", file))
+		return w.broken(p, file, finding("file_special", p.dir+sep+file, "%s is not a regular file", file))
 	}
 	return w.parse(p, file, "", stamp, func(buf []byte, max int64) ([]byte, FileStamp, error) {
 		src, _, after, err := p.t.read(join(p.rel, file), buf, max)
@@ -92,15 +92,15 @@ type reader func(buf []byte, max int64) ([]byte, FileStamp, error)
 
 // parse turns one skill file into an entry. realFile is set when the file is a link.
 func (w *walker) parse(p place, file, realFile string, before FileStamp, read reader) visit {
-	name := p.dir + sep + file
 	max := w.o.Format.Limits.File
 	if before.Size > max {
-		return w.broken(p, file, finding("limit_file", name, "%s has %d bytes; the limit is %d", file, before.Size, max))
+		return w.broken(p, file, finding("limit_file", p.dir+sep+file, "%s has %d bytes; the limit is %d", file, before.Size, max))
 	}
 	stamp := Stamp{File: before, Sidecars: w.sidecarStamps(p)}
 	if old := w.former[p.dir]; old != nil && old.File == file && old.RealFile == realFile && (old.RealDir == p.real || old.Dir == "") && old.Stamp.Same(stamp) {
 		return visit{state: reused, entry: old, at: p}
 	}
+	name := p.dir + sep + file
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	src, after, err := read(*buf, max)
@@ -126,7 +126,6 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 // build makes the entry of a file that was read.
 func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, changed bool) visit {
 	w.read.Add(1)
-	name := p.dir + sep + file
 	after := stamp.File
 	now := w.o.Now().UnixNano()
 	stamp.Racy = changed || now-after.MtimeNS < int64(racy) || now-after.CtimeNS < int64(racy)
@@ -134,10 +133,10 @@ func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, 
 	e.Stamp = stamp
 	e.Skill = skill.Parse(src, w.options(p, e, w.readSidecars(p, stamp.Sidecars)))
 	if file != SkillFile {
-		add(e.Skill, finding("file_name", name, "file is called %q; its name is %s", file, SkillFile))
+		add(e.Skill, finding("file_name", p.dir+sep+file, "file is called %q; its name is %s", file, SkillFile))
 	}
 	if changed {
-		add(e.Skill, finding("changed_during_read", name, "%s changed while it was read", file))
+		add(e.Skill, finding("changed_during_read", p.dir+sep+file, "%s changed while it was read", file))
 	}
 	return visit{state: isSkill, entry: e, at: p}
 }
