@@ -9,8 +9,10 @@
 // Which file to open:
 //
 //	context.go      what a turn is: stages, assets, preloads, retrieved hits
-//	result.go       what comes out: entries, fit, the clear winner
-//	router.go       Compile and Route: the order of the work
+//	result.go       what comes out: the order, hidden skills, fit, the clear winner
+//	compile.go      Compile: what is prepared once for a Snapshot
+//	router.go       Route: the order of the work on one turn
+//	conditions.go   what this environment hides, remembered by environment
 //	points.go       what each signal is worth, and the reasons that say so
 //	thresholds.go   when the evidence is enough, with the measured figures
 //	normalise.go    how text and keywords are made alike, and what a word's edge is

@@ -10,12 +10,14 @@
 //
 //	query.go      what a caller asks and gets: Query, Filter, View, Result, Hit, Match
 //	options.go    fields, weights, k1, b: the parameters of the ranking
-//	index.go      Open, Update, Search, Stats: scopes, generations, the lazy build
+//	index.go      Open, Update, Warm, Stats: scopes, generations, the lazy build
+//	search.go     Search and Scan: views and filters, the best hits, exact names
 //	document.go   which text of a skill is indexed, and in which field
 //	tokens.go     text to words; stem.go and stopwords.txt beside it
 //	segment.go    postings: how they are built, packed and merged
 //	score.go      the formula, coverage, strength, the order of hits
 //	parse.go      what a query's text means: words, "phrases", -exclusions, exact names
+//	common.go     how rare a word is among the usual skills (common.txt): the measure of evidence
 //	snippet.go    the lines that show why a skill was found
 //	scan.go       the fallback that needs no index
 //	README.md     the measured figures and how to measure them again

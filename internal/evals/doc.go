@@ -3,4 +3,12 @@
 // What belongs here: reading cases and corpora, running them through search and
 // route, counting. What may not come in: printing, flags, exit codes, thresholds of
 // a release.
+//
+// Which file to open:
+//
+//	routing.go   what is asked and reported: RoutingOptions, Report
+//	run.go       one measurement from its inputs to its figures
+//	metrics.go   Hit, MRR, recall, AUROC
+//	cases.go     query, trigger and equivalence files, and their bad lines
+//	corpus.go    archives and directories of skills in memory
 package evals
