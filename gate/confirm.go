@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -78,27 +79,38 @@ func (e *engine) ask(d Decision, f *facts) (Decision, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.o.Now()
-	open := 0
-	for key, q := range e.pending {
-		if now.After(q.expires) {
-			delete(e.pending, key)
-		} else if q.call.Session == f.call.Session {
-			open++
-		}
-	}
-	switch {
-	case e.memory(f.call.Session).inTurn(f.call.Turn).refused[d.CallHash] >= maxRefusals:
-		d.Verdict, d.Code, d.Reason = Deny, CodeRefused, "the person refused this very call twice in this turn"
-		return d, nil
-	case open >= maxPending:
-		d.Verdict, d.Code = Deny, CodeTooMany
-		d.Reason = fmt.Sprintf("%d questions are open, at most %d", open, maxPending)
+	e.sweep()
+	if code, reason := e.barred(f.call, d.CallHash); code != "" {
+		d.Verdict, d.Code, d.Reason = Deny, code, reason
 		return d, nil
 	}
 	d.ConfirmID, d.Nonce = "c_"+id, nonce
-	e.pending[d.ConfirmID] = &question{call: f.call, decision: d, expires: now.Add(confirmFor)}
+	e.pending[d.ConfirmID] = &question{call: f.call, decision: d, expires: e.o.Now().Add(confirmFor)}
 	return d, nil
+}
+
+// barred says why no question may be put about a call: the person has refused this
+// very call often enough, or too many are open. The caller holds the lock.
+func (e *engine) barred(c Call, hash string) (code, reason string) {
+	if m := e.sessions[c.Session]; m != nil && m.turn == c.Turn && m.refused[hash] >= maxRefusals {
+		return CodeRefused, "the person refused this very call twice in this turn"
+	}
+	open, now := 0, e.o.Now()
+	for _, q := range e.pending {
+		if q.call.Session == c.Session && !now.After(q.expires) {
+			open++
+		}
+	}
+	if open >= maxPending {
+		return CodeTooMany, fmt.Sprintf("%d questions are open, at most %d", open, maxPending)
+	}
+	return "", ""
+}
+
+// sweep drops questions whose time is over. The caller holds the lock.
+func (e *engine) sweep() {
+	now := e.o.Now()
+	maps.DeleteFunc(e.pending, func(_ string, q *question) bool { return now.After(q.expires) })
 }
 
 func (e *engine) draw() (string, error) {

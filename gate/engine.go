@@ -84,6 +84,13 @@ func New(o Options) (Gate, error) {
 // whatever they are.
 func (e *engine) Explain(c Call) Decision {
 	d, _ := e.decide(c, len(c.Args) == 0)
+	if d.Verdict == Ask && d.CallHash != "" {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if code, reason := e.barred(c, d.CallHash); code != "" {
+			d.Verdict, d.Code, d.Reason = Deny, code, reason
+		}
+	}
 	return d
 }
 

@@ -355,6 +355,9 @@ func TestQuestionsExpireAreDroppedAndCounted(t *testing.T) {
 	g.Drop("s")
 	answer(ask(), No)
 	answer(ask(), No)
+	if d := g.Explain(call("send", "{}")); d.Code != CodeRefused {
+		t.Errorf("explain after two refusals: %s", d.Code)
+	}
 	if d := ask(); d.Verdict != Deny || d.Code != CodeRefused {
 		t.Errorf("after two refusals: %s %s", d.Verdict, d.Code)
 	}
