@@ -10,6 +10,7 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/internal/tokens"
 )
 
 // askOnline runs the loop: the answer on standard output as it comes, everything
@@ -92,6 +93,8 @@ func (v *viewer) show(e agent.Event) {
 	case agent.CatalogRendered:
 		v.r.foundLine(v.r.engine.Snapshot(), *e.Catalog)
 		v.note(safetext.Dim, "·", "%s", w.Say("ask.model", v.doc.Model))
+	case agent.ModelStarted:
+		v.prompt(e)
 	case agent.Preloaded:
 		if e.Skill.Code != "" {
 			v.doc.started(*e.Skill)
@@ -116,6 +119,19 @@ func (v *viewer) show(e agent.Event) {
 		v.call(e)
 	case agent.TurnFinished:
 		v.end = e.End
+	}
+}
+
+// prompt counts the blocks of the first request, for the document.
+func (v *viewer) prompt(e agent.Event) {
+	if !v.r.globals.json || len(v.doc.Prompt.Blocks) > 0 {
+		return
+	}
+	counter := tokens.O200k()
+	for _, b := range e.Blocks {
+		n := counter.Count(b.Text)
+		v.doc.Prompt.Tokens += n
+		v.doc.Prompt.Blocks = append(v.doc.Prompt.Blocks, blockJSON{b.Name, n, b.Stable})
 	}
 }
 

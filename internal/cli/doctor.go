@@ -59,7 +59,10 @@ func (r *run) checks(snap *registry.Snapshot) []check {
 	var list []check
 	for _, root := range snap.Roots() {
 		c := check{ID: "root", Level: skill.LevelInfo, File: root.Path, Message: r.words.Say("doctor.root", root.ID, r.short(root.Path), root.Skills, string(root.Trust))}
-		if !root.Complete {
+		switch {
+		case root.Path != "" && root.Skills == 0 && !exists(root.Path):
+			c.ID, c.Message = "root_absent", r.words.Say("doctor.absent", root.ID, r.short(root.Path))
+		case !root.Complete:
 			c.ID, c.Level, c.Message, c.Fix = "incomplete", skill.LevelWarning, r.words.Say("doctor.incomplete", root.ID, r.short(root.Path)), r.words.Say("doctor.incomplete_fix")
 		}
 		list = append(list, c)

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/registry"
@@ -84,13 +86,15 @@ func (r *run) explainText(doc explainJSON) {
 		}
 	}
 	for _, c := range doc.Candidates {
-		p.Printf("%2d %-10s %-10s %s\n", c.Rank, c.Skill.State, c.Skill.Source.Kind, orElse(c.Skill.Dir, c.Skill.Location))
-		if c.Reason.Message != "" {
+		p.Printf("%2d %-10s %-8s %s\n", c.Rank, string(c.Skill.State), string(c.Skill.Source.Kind), orElse(c.Skill.Dir, c.Skill.Location))
+		if !said(doc.Reasons, c.Reason.Code, "") {
 			p.Printf("   %s: %s\n", c.Reason.Code, c.Reason.Message)
 		}
 		for _, d := range c.Skill.Diagnostics {
-			p.Printf("   ")
-			r.writeDiagnostic(p, d)
+			if !said(doc.Reasons, "", d.Message) {
+				p.Printf("   ")
+				r.writeDiagnostic(p, d)
+			}
 		}
 	}
 	for i, s := range doc.Suggestions {
@@ -99,4 +103,11 @@ func (r *run) explainText(doc explainJSON) {
 		}
 		p.Printf("  %s\n", s)
 	}
+}
+
+// said reports whether a reason has that code, or holds that message.
+func said(reasons []reasonJSON, code, message string) bool {
+	return slices.ContainsFunc(reasons, func(r reasonJSON) bool {
+		return code != "" && r.Code == code || message != "" && strings.Contains(r.Message, message)
+	})
 }

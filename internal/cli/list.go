@@ -51,6 +51,7 @@ func (r *run) list(ctx context.Context, o listOptions, filter string) error {
 		shadowed = nil
 	}
 	show, shadowed = matching(show, filter), matching(shadowed, filter)
+	found := len(show) + len(shadowed)
 	counts := map[*registry.Record]tokensJSON{}
 	if o.tokens {
 		if counts, err = r.countTokens(ctx, append(slices.Clone(show), shadowed...)); err != nil {
@@ -61,12 +62,15 @@ func (r *run) list(ctx context.Context, o listOptions, filter string) error {
 		r.printJSON(listDocument(snap, show, shadowed, counts))
 	} else {
 		r.listTable(show, shadowed, counts)
-		r.listNotes(snap, append(slices.Clone(show), unusable...))
+		if !o.all {
+			show = append(slices.Clone(show), unusable...)
+		}
+		r.listNotes(snap, show)
 	}
 	if !snap.Complete {
 		r.note(Partial)
 	}
-	if filter != "" && len(show)+len(shadowed) == 0 {
+	if filter != "" && found == 0 {
 		if !r.globals.json {
 			r.hintf("%s", r.words.Say("list.none", filter))
 		}
@@ -142,8 +146,8 @@ func (r *run) listTable(show, shadowed []*registry.Record, counts map[*registry.
 
 func (r *run) listRow(rec *registry.Record, count tokensJSON) {
 	name := rec.Skill.Name
-	if rec.Address != "" {
-		name = rec.Address
+	if rec.State == registry.Available {
+		name = rec.Address // the name, or name@source where that is needed to tell them apart
 	}
 	mark := ""
 	switch {
