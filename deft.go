@@ -52,6 +52,7 @@ type Engine struct {
 	mu     sync.Mutex // guards what follows
 	routed *registry.Snapshot
 	router *route.Router
+	view   search.View // a model's, of routed
 	// indexed is the Snapshot that the index was brought up to.
 	indexed *registry.Snapshot
 }
@@ -156,7 +157,8 @@ func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
 	if err != nil {
 		return route.Result{}, err
 	}
-	return e.routerOf(snap).Route(ctx, in)
+	router, _ := e.routerOf(snap)
+	return router.Route(ctx, in)
 }
 
 // ExplainRoute says how one skill fares for a request, rule by rule.
@@ -166,7 +168,8 @@ func (e *Engine) ExplainRoute(ctx context.Context, r Request, name string) (rout
 	if err != nil {
 		return route.Explanation{}, err
 	}
-	return e.routerOf(snap).Explain(in, name), nil
+	router, _ := e.routerOf(snap)
+	return router.Explain(in, name), nil
 }
 
 func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, r Request) (route.TurnRoutingContext, error) {
@@ -177,9 +180,8 @@ func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, r Request
 	if err := e.updateIndex(ctx, snap); err != nil {
 		return in, err
 	}
-	found, err := e.index.Search(ctx, search.Query{
-		Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: search.ModelView(snap),
-	})
+	_, view := e.routerOf(snap)
+	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: view})
 	if err != nil {
 		return in, fmt.Errorf("search for the request: %w", err)
 	}
@@ -204,16 +206,17 @@ func (e *Engine) environment(snap *registry.Snapshot) skill.Environment {
 	return env
 }
 
-// routerOf returns the router of snap; the last one is kept.
-func (e *Engine) routerOf(snap *registry.Snapshot) *route.Router {
+// routerOf returns the router of snap and what a model may see of it; the last ones
+// are kept.
+func (e *Engine) routerOf(snap *registry.Snapshot) (*route.Router, search.View) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.routed != snap {
 		// Compile's findings are about headers; lint reports them with their lines.
 		e.router, _ = route.Compile(snap, route.Options{})
-		e.routed = snap
+		e.routed, e.view = snap, search.ModelView(snap)
 	}
-	return e.router
+	return e.router, e.view
 }
 
 // CatalogOptions says how a catalog is rendered. The zero value is what a model gets

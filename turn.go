@@ -196,7 +196,8 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if err != nil {
 		return agent.Plan{}, err
 	}
-	routed, err := e.routerOf(in.Snapshot).Route(ctx, context)
+	router, _ := e.routerOf(in.Snapshot)
+	routed, err := router.Route(ctx, context)
 	if err != nil {
 		return agent.Plan{}, err
 	}
@@ -239,7 +240,7 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 	if err := s.e.updateIndex(ctx, snap); err != nil {
 		return toolset.Found{}, err
 	}
-	view := search.ModelView(snap)
+	_, view := s.e.routerOf(snap)
 	if len(names) > 0 {
 		wanted := skill.NewNameSet(names...)
 		all := view
