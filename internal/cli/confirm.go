@@ -98,16 +98,55 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	sort.Strings(keys)
 	for _, k := range keys {
 		var text string
-		if json.Unmarshal(args[k], &text) != nil {
-			text = string(args[k])
+		var edits []map[string]any
+		switch {
+		case json.Unmarshal(args[k], &text) == nil:
+			value(p, k, text)
+		case k == "edits" && json.Unmarshal(args[k], &edits) == nil:
+			p.Printf("  %s:\n", k)
+			for _, e := range edits {
+				change(p, e)
+			}
+		default:
+			value(p, k, string(args[k]))
 		}
-		if !strings.Contains(text, "\n") {
-			p.Printf("  %s: %s\n", k, text)
-			continue
+	}
+}
+
+// value prints one argument, whole.
+func value(p *safetext.Printer, name, text string) {
+	if !strings.Contains(text, "\n") {
+		p.Printf("  %s: %s\n", name, text)
+		return
+	}
+	p.Printf("  %s:\n", name)
+	prefixed(p, "│ ", "", text)
+}
+
+// change prints one edit as a difference, and whatever else it says.
+func change(p *safetext.Printer, edit map[string]any) {
+	for _, key := range sortedKeys(edit) {
+		text, isText := edit[key].(string)
+		switch {
+		case key == "old" && isText:
+			prefixed(p, "- ", safetext.Red, text)
+		case key == "new" && isText: // sorted before "old": kept for the end
+		default:
+			p.Printf("    %s: %s\n", key, compact(edit[key]))
 		}
-		p.Printf("  %s:\n", k)
-		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-			p.Printf("  │ %s\n", line)
+	}
+	if text, ok := edit["new"].(string); ok {
+		prefixed(p, "+ ", safetext.Green, text)
+	}
+}
+
+// prefixed prints every line of text behind a mark.
+func prefixed(p *safetext.Printer, mark string, style safetext.Style, text string) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if style == "" {
+			p.Printf("  %s%s\n", mark, line)
+		} else {
+			p.Printf("    %s\n", p.Paint(style, mark+line))
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (r *run) diagnostic(d skill.Diagnostic) { r.writeDiagnostic(r.err, d) }
 func (r *run) writeDiagnostic(p *safetext.Printer, d skill.Diagnostic) {
 	p.Printf("%s %s %s [%s]\n", where(d), p.Paint(looks[d.Level], r.words.Say(string(d.Level))), d.Message, d.Code)
 	if d.Fix != "" {
-		p.Printf("  hint: %s\n", d.Fix)
+		p.Printf("  hint: %s\n", r.words.Fix(d.Fix))
 	}
 }
 

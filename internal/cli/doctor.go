@@ -101,7 +101,7 @@ func (r *run) doctorText(checks []check, ok bool) {
 		}
 		r.out.Printf("%s %s [%s]\n", r.out.Paint(looks[c.Level], r.words.Say(string(c.Level))), c.Message, c.ID)
 		if c.Fix != "" {
-			r.out.Printf("  hint: %s\n", c.Fix)
+			r.out.Printf("  hint: %s\n", r.words.Fix(c.Fix))
 		}
 	}
 	var notes []string

@@ -82,7 +82,7 @@ func (r *run) explainText(doc explainJSON) {
 		}
 		p.Printf("%s%s: %s\n", mark, reason.Code, reason.Message)
 		if reason.Fix != "" {
-			p.Printf("    hint: %s\n", reason.Fix)
+			p.Printf("    hint: %s\n", r.words.Fix(reason.Fix))
 		}
 	}
 	for _, c := range doc.Candidates {

@@ -1,13 +1,14 @@
 // Package text holds the words of the command line in each language it speaks.
 //
 // en.json and zh.json have the same keys and the same placeholders; a test holds
-// that. Codes, JSON and identifiers are not here: they are English everywhere.
+// that. fixes_zh.json has what diagnostics tell to do. Codes, JSON and identifiers are not here: they are English everywhere.
 package text
 
 import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 //go:embed *.json
@@ -23,6 +24,10 @@ func Load(language string) Words {
 	if language == "zh" {
 		name = "zh.json"
 	}
+	return load(name)
+}
+
+func load(name string) Words {
 	data, err := files.ReadFile(name)
 	if err != nil {
 		panic(err)
@@ -32,6 +37,30 @@ func Load(language string) Words {
 		panic(fmt.Errorf("%s: %w", name, err))
 	}
 	return w
+}
+
+// fixesName is the file of the phrases that say what to do about a diagnostic. The
+// rooms write them in English; "*" stands for what they fill in.
+const fixesName = "fixes_zh.json"
+
+// Fix returns the phrase of a diagnostic in the language of w; one that the catalogue
+// does not have stays as it is.
+func (w Words) Fix(phrase string) string {
+	if w["language"] != "zh" || phrase == "" {
+		return phrase
+	}
+	fixes := load(fixesName)
+	if s, ok := fixes[phrase]; ok {
+		return s
+	}
+	for pattern, s := range fixes {
+		if start, open := strings.CutSuffix(pattern, "*"); open {
+			if rest, ok := strings.CutPrefix(phrase, start); ok {
+				return strings.Replace(s, "*", rest, 1)
+			}
+		}
+	}
+	return phrase
 }
 
 // Say returns the words for key with its placeholders filled as fmt.Sprintf does.
