@@ -32,6 +32,8 @@ type builder struct {
 	invalid bool              // an error was noted
 	record  map[string]Origin // nil when nobody asks
 	shown   string            // the title that agents/openai.yaml gives
+	fast    fastReader        // its tree is good until the next header
+	conds   Conditions        // being read
 }
 
 func (b *builder) add(d Diagnostic) *Diagnostic {

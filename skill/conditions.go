@@ -9,9 +9,9 @@ import (
 // conditions unites the hard gates of every place that may hold them.
 func (b *builder) conditions(m *Meta) {
 	b.routing(m)
-	var c Conditions
+	c := &b.conds
 	subs := b.subs(keyConditions)
-	lists := conditionLists(&c)
+	lists := conditionLists(c)
 	for _, l := range lists {
 		*l.list = b.subList(subs, "conditions", l.name)
 	}
@@ -23,15 +23,16 @@ func (b *builder) conditions(m *Meta) {
 		b.known(subs, names...)
 	}
 	c.RequiresEnv = union(c.RequiresEnv, b.list(keyRequiresEnv, plainList))
-	b.platforms(&c, subs)
+	b.platforms(c, subs)
 	c.Dependencies = b.dependencies()
 	if metadata := b.top.keys[keyMetadata].value; metadata != nil {
-		b.foreignBlocks(m, &c, metadata)
+		b.foreignBlocks(m, c, metadata)
 	}
-	b.requiredVariables(&c)
-	b.openAI(m, &c)
-	if !emptyConditions(&c) {
-		m.Conditions = &c
+	b.requiredVariables(c)
+	b.openAI(m, c)
+	if !emptyConditions(c) {
+		kept := *c
+		m.Conditions = &kept
 	}
 }
 

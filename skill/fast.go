@@ -25,21 +25,41 @@ type fastReader struct {
 
 // readFast returns the tree of text, or nil when the text is not for it.
 func readFast(text string, first int, lim limits.Skill) *Node {
+	return new(fastReader).read(text, first, lim)
+}
+
+// read returns the tree of text, or nil when the text is not for it. The tree of a
+// former text is overwritten: a reader that is kept costs no allocation a header.
+func (r *fastReader) read(text string, first int, lim limits.Skill) *Node {
 	if lim.Depth < 3 || !plainBytes(text) {
 		return nil
 	}
 	slab := min(2*strings.Count(text, "\n")+6, 256)
-	r := fastReader{
+	*r = fastReader{
 		text: text, line: first, limit: lim.Nodes,
-		nodes: make([]Node, 0, slab),
-		links: make([]*Node, 0, slab),
-		stack: make([]*Node, 0, 32),
+		nodes: roomy(r.nodes, slab), links: roomy(r.links, slab), stack: roomy(r.stack, 32),
 	}
 	root := r.mapping(0, 1)
 	if root == nil || r.at < len(text) || r.count > lim.Nodes {
 		return nil
 	}
 	return root
+}
+
+// roomy returns an empty slice with room for n.
+func roomy[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, 0, n)
+	}
+	return s[:0]
+}
+
+// forget drops what the former text left, so that a reader that is kept holds no text.
+func (r *fastReader) forget() {
+	clear(r.nodes)
+	clear(r.links)
+	clear(r.stack[:cap(r.stack)])
+	*r = fastReader{nodes: r.nodes[:0], links: r.links[:0], stack: r.stack[:0]}
 }
 
 // plainBytes reports whether text is free of tabs, controls, and the characters that

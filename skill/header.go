@@ -29,12 +29,17 @@ type headerText struct {
 	limits  limits.Skill
 	aliases bool // anchors and aliases are read, not refused
 	mend    bool // lines that YAML refuses are re-read as raw text
+	fast    *fastReader
 }
 
 // tree reads the header: by hand where it is plain, else with the library. notes are
 // the recoveries made; a fault says that there is no tree.
 func (h headerText) tree() (root *Node, notes []Diagnostic, why *fault) {
-	if root = readFast(h.text, h.first, h.limits); root != nil {
+	fast := h.fast
+	if fast == nil {
+		fast = new(fastReader)
+	}
+	if root = fast.read(h.text, h.first, h.limits); root != nil {
 		return root, nil, nil
 	}
 	root, why = h.library(h.text)

@@ -47,7 +47,7 @@ func parse(src []byte, o ParseOptions, record map[string]Origin) *Skill {
 	}
 	b := builders.Get().(*builder)
 	defer release(b)
-	*b = builder{s: s, o: o, limits: o.Limits.WithDefaults(), record: record}
+	*b = builder{s: s, o: o, limits: o.Limits.WithDefaults(), record: record, fast: b.fast}
 	b.top = block{file: o.Path, origin: skillFile, place: atTop}
 	s.File = FileDigest(src)
 	s.Digest = combine(s.File, o.Sidecars)
@@ -60,7 +60,8 @@ func parse(src []byte, o ParseOptions, record map[string]Origin) *Skill {
 var builders = sync.Pool{New: func() any { return new(builder) }}
 
 func release(b *builder) {
-	*b = builder{} // a pooled builder holds on to no skill
+	b.fast.forget()
+	*b = builder{fast: b.fast} // a pooled builder holds on to no skill
 	builders.Put(b)
 }
 
@@ -196,6 +197,7 @@ func (b *builder) header(src []byte, p Parts) (root *Node, ok bool) {
 	s.header = NormaliseBody(string(src[p.Header.Start:p.Header.End]))
 	s.headerLine = p.HeaderLine
 	h := b.headerText()
+	h.fast = &b.fast
 	root, notes, why := h.tree()
 	for _, n := range notes {
 		n.File = b.o.Path
