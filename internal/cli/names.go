@@ -3,6 +3,7 @@ package cli
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/deftskills/deft/internal/fold"
 	"github.com/deftskills/deft/internal/safetext"
@@ -64,6 +65,9 @@ func nameMatches(snap *registry.Snapshot, part string) []string {
 	key := fold.Key(part)
 	var first, later []string
 	for _, rec := range snap.Winners {
+		if strings.ContainsFunc(rec.Address, unicode.IsSpace) || safetext.Line(rec.Address) != rec.Address {
+			continue // no shell shows or takes it as it is
+		}
 		name := rec.Address + "\t" + safetext.Clip(safetext.Line(rec.Skill.Description), 60)
 		switch {
 		case strings.HasPrefix(rec.Skill.Key, key):
