@@ -87,7 +87,7 @@ var codes = []CodeSpec{
 	{"description_derived", LevelInfo, "add description"},
 	{"description_long", LevelWarning, "shorten"},
 	// Verdicts of hosts, beyond what a load reports.
-	{"path_missing", LevelError, "correct the path"},
+	{"path_missing", LevelWarning, "correct the path or create the directory"},
 	{"path_not_directory", LevelError, "give the skill's directory"},
 	{"skill_file_missing", LevelError, "write SKILL.md"},
 	{"name_reserved", LevelError, "choose another name"},
@@ -120,23 +120,20 @@ var codes = []CodeSpec{
 }
 
 // Codes returns the table of every diagnostic code, in the order of the documentation.
-func Codes() []CodeSpec { return slices.Clone(codes) }
+func Codes() []CodeSpec { return slices.Concat(codes, roomCodes) }
 
 // LookupCode returns the row of code; ok is false for a code that deft does not have.
 func LookupCode(code string) (CodeSpec, bool) {
-	i, ok := codeIndex[code]
-	if !ok {
-		return CodeSpec{}, false
-	}
-	return codes[i], true
+	c, ok := codeIndex[code]
+	return c, ok
 }
 
 var codeIndex = buildCodeIndex()
 
-func buildCodeIndex() map[string]int {
-	m := make(map[string]int, len(codes))
-	for i, c := range codes {
-		m[c.Code] = i
+func buildCodeIndex() map[string]CodeSpec {
+	m := make(map[string]CodeSpec, len(codes)+len(roomCodes))
+	for _, c := range Codes() {
+		m[c.Code] = c
 	}
 	return m
 }

@@ -1,0 +1,64 @@
+package skill
+
+import "fmt"
+
+// roomCodes are the codes of the other rooms: one table for all, so that a code has
+// one meaning wherever it is read. Fixes that depend on the case are written where the
+// diagnostic is made.
+var roomCodes = []CodeSpec{
+	// source: places, links, files.
+	{"data_content", LevelError, "give the definition a content"},
+	{"data_duplicate", LevelWarning, "give each definition a name of its own"},
+	{"file_ignored", LevelInfo, "remove or rename the file that is not read"},
+	{"path_variable", LevelWarning, "set the variable or write the path out"},
+	{"root_unreadable", LevelWarning, "allow reading of the directory or remove it from the sources"},
+	{"root_skill_file", LevelWarning, "move it into a folder of its own"},
+	{"too_deep", LevelWarning, "move the skill nearer to its root"},
+	{"dangling", LevelWarning, "remove the link or restore its target"},
+	{"link_cycle", LevelWarning, "remove the link"},
+	{"link_outside", LevelWarning, "copy the target into the project or add its folder as a source"},
+	{"link_not_directory", LevelInfo, "remove the link or point it at a skill folder"},
+	{"limit_walk", LevelWarning, "point the source at a smaller tree or raise the limit"},
+	{"limit_root", LevelWarning, "split the root or raise the limit"},
+	{"root_outside_project", LevelWarning, "confirm the directory as a source of your own"},
+	{"client_unknown", LevelWarning, "see the list of clients"},
+	{"path_glob", LevelWarning, "write a valid pattern"},
+	// registry: arbitration.
+	{"copies_differ", LevelWarning, "remove or rename one of the two"},
+	{"duplicate", LevelInfo, "remove one of the two copies"},
+	{"source_failed", LevelWarning, "report it to the author of the source"},
+	// route, search, catalog.
+	{"route_limit_patterns", LevelWarning, "use fewer keywords"},
+	{"co_activate_unknown", LevelWarning, "correct the id"},
+	{"search_body_truncated", LevelInfo, "move detail to references/"},
+	{"search_reference_skipped", LevelInfo, "make it a readable text file"},
+	{"search_file_skipped", LevelInfo, "make it a readable text file"},
+	{"search_stale_hit", LevelInfo, "search again after a refresh"},
+	{"search_empty_query", LevelInfo, "use words that tell skills apart"},
+	{"search_query_truncated", LevelInfo, "ask with fewer words"},
+	{"catalog_name_too_long", LevelWarning, "shorten the name; the skill still loads by it"},
+	{"catalog_budget_too_small", LevelError, "raise the budget"},
+	{"catalog_text_cleaned", LevelInfo, "remove control and invisible characters from name and description"},
+	// session: effects of a loaded skill.
+	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
+	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
+	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
+	// settings and evaluation.
+	{"config_value", LevelWarning, "correct the value"},
+	{"config_unknown", LevelWarning, "remove the key"},
+	{"config_unreadable", LevelWarning, "correct the file"},
+	{"project_config_ignored", LevelWarning, "trust the folder"},
+	{"store_xdg_relative", LevelWarning, "set it to an absolute path"},
+	{"eval_bad_case", LevelError, "write one JSON object a line"},
+}
+
+// Finding returns the diagnostic of a code about a file, with the level and the fix of
+// the table. A code that is not in the table is an error without a fix; a test of the
+// project finds it.
+func Finding(code, file, format string, args ...any) Diagnostic {
+	d := Diagnostic{Code: code, Level: LevelError, File: file, Offset: -1, Message: fmt.Sprintf(format, args...)}
+	if c, ok := LookupCode(code); ok {
+		d.Level, d.Fix = c.Level, c.Fix
+	}
+	return d
+}
