@@ -20,7 +20,7 @@ import (
 type Loaded struct {
 	Skill *skill.Skill // the entry's, or a new reading when Drift is true
 	Raw   []byte       // the bytes of SKILL.md
-	Body  string       // the text after the header, line ends LF
+	Body  string       // the text after the header, line ends LF, {{DATA_DIR}} expanded
 	Drift bool         // the file is not what discovery saw: judge trust again
 }
 
@@ -58,15 +58,19 @@ func Load(ctx context.Context, e *Entry) (Loaded, error) {
 		return l, fmt.Errorf("skill %q: %w", e.Skill.Name, ErrInvalid)
 	}
 	body := l.Skill.Body
-	l.Body = lf(string(w.b[min(body.Start, int64(len(w.b))):min(body.End, int64(len(w.b)))]))
+	l.Body = skill.NormaliseBody(string(w.b[min(body.Start, int64(len(w.b))):min(body.End, int64(len(w.b)))]))
+	o := formatOf(e)
+	l.Body = skill.ExpandDataDir(l.Body, o.DataDir, o.Dialect)
 	return l, nil
 }
 
-func lf(s string) string {
-	if strings.IndexByte(s, '\r') < 0 {
-		return s
+// formatOf is how the entry's source reads files; a source that does not say reads as
+// dialect deft.
+func formatOf(e *Entry) Format {
+	if f, ok := e.From.(interface{ format() Format }); ok {
+		return f.format()
 	}
-	return strings.ReplaceAll(s, "\r\n", "\n")
+	return Format{}
 }
 
 // reparse reads a skill that changed under its entry, sidecars included.
@@ -84,9 +88,8 @@ func reparse(ctx context.Context, e *Entry, src []byte) *skill.Skill {
 		Path: e.Location, DirName: path.Base(filepath.ToSlash(e.Dir)),
 		TargetDirName: path.Base(filepath.ToSlash(e.RealDir)), Sidecars: sides,
 	}
-	if f, ok := e.From.(interface{ format() Format }); ok {
-		o.Dialect, o.Limits, o.DataDir = f.format().Dialect, f.format().Limits, f.format().DataDir
-	}
+	f := formatOf(e)
+	o.Dialect, o.Limits, o.DataDir = f.Dialect, f.Limits, f.DataDir
 	if e.Dir != "" {
 		o.Path = filepath.Join(e.Dir, e.File)
 	} else {

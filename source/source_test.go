@@ -470,3 +470,25 @@ func TestDecoratorsChangeOneThing(t *testing.T) {
 		}
 	}
 }
+
+func TestLoadExpandsTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "---\nname: a\ndescription: Keep notes in {{DATA_DIR}}/notes.\n---\r\nLook below {{DATA_DIR}}.\r\n"
+	if err := os.WriteFile(filepath.Join(root, "a", "SKILL.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{"/data": "Look below /data.\n", "": "Look below {{DATA_DIR}}.\n"} {
+		l, err := source.Dir(root, source.DirOptions{Format: source.Format{DataDir: dir}}).Scan(t.Context(), nil)
+		if err != nil || len(l.Entries) != 1 {
+			t.Fatalf("scan: %+v, %v", l, err)
+		}
+		got, err := source.Load(t.Context(), l.Entries[0])
+		if err != nil || got.Body != want {
+			t.Errorf("data directory %q: body %q, %v; want %q", dir, got.Body, err, want)
+		}
+	}
+}

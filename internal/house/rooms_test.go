@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 		"internal/cli/text",
 	},
 	"internal/cli/text": {},
-	"cmd/deft": {"internal/cli"},
+	"cmd/deft":          {"internal/cli"},
 }
 
 // shared are the small packages that every room may import; they import no room.
