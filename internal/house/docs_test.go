@@ -75,7 +75,7 @@ func runPage(t *testing.T, base, bin, page string) {
 		"HOME=" + filepath.Join(dir, "home"), "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"LANG=C.UTF-8", "NO_COLOR=1",
 	}
-	for _, v := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY"} {
+	for _, v := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "CGO_ENABLED"} {
 		out, err := exec.Command("go", "env", v).Output()
 		if err != nil {
 			t.Fatal(err)
