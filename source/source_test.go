@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 	"testing/fstest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/skill"
