@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"search":   {"skill", "source", "registry"},
 	"catalog":  {"skill", "source", "registry"},
 	"gate":     {"skill"},
+	"store":    {"skill"},
 	"session":  {"skill", "source", "registry", "gate"},
 	"toolset":  {"skill", "source", "registry", "session", "gate"},
 	"agent": {
@@ -54,6 +55,7 @@ var mayImport = map[string][]string{
 var shared = []string{
 	"internal/limits", "internal/fold", "internal/tokens", "internal/safetext",
 	"internal/toolrule", "internal/atomicfile", "internal/clock", "internal/progress",
+	"internal/lockfile", "internal/fault",
 }
 
 // testOnly are packages that only tests import.

@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/deftskills/deft/internal/fault"
+)
+
+// Aside says what SetAside did.
+type Aside struct {
+	Moved    string // where the damaged file lies now; "" = the state was sound, nothing was done
+	Switches int    // saved into the new file
+	Profiles int
+	Choices  int
+}
+
+// SetAside moves a damaged database to damaged/NAME-<UTC time> beside it and starts a
+// new one with the switches, profiles and choices whose rows are sound. Trust and
+// grants are never carried over: they have to be given again. It looks for itself
+// and leaves a sound database alone. Killed in between, the next call finishes it.
+func (s *Store) SetAside(ctx context.Context) (Aside, error) {
+	var a Aside
+	err := s.locked(ctx, "doctor", func() error {
+		if err := s.finishAside(); err != nil {
+			return err
+		}
+		if !errors.Is(s.integrity(ctx), ErrDamaged) {
+			return nil
+		}
+		st := s.salvage(ctx)
+		if err := s.buildAnew(ctx, st); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.retire()
+		s.mu.Unlock()
+		moved, err := s.moveAside("")
+		if err != nil {
+			return err
+		}
+		a = Aside{moved, len(st.Switches), len(st.Profiles), len(st.Choices)}
+		if err := fault.Err("damage.move"); err != nil {
+			return err
+		}
+		return s.finishAside()
+	})
+	if err != nil {
+		return Aside{}, err
+	}
+	return a, nil
+}
+
+// salvagePath is where the new database is built.
+func (s *Store) salvagePath() string { return s.path + ".salvaged" }
+
+// buildAnew writes what was salvaged into a database of its own, complete on disk
+// when it returns.
+func (s *Store) buildAnew(ctx context.Context, st State) error {
+	path := s.salvagePath()
+	if err := removeDatabase(path); err != nil {
+		return err
+	}
+	o := s.o
+	o.DB, o.NoMigrate = "sqlite:"+path, false
+	fresh, err := Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	fresh.migrations, fresh.latest = s.migrations, s.latest
+	err = fresh.update(ctx, "state.save", func(c *change) error {
+		for _, r := range st.Switches {
+			if err := skillStates().put(c, r); err != nil {
+				return err
+			}
+		}
+		for _, r := range st.Profiles {
+			if err := profiles().put(c, r); err != nil {
+				return err
+			}
+		}
+		for _, r := range st.Choices {
+			if err := choices().put(c, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	err = errors.Join(err, fresh.Close())
+	if err == nil {
+		err = os.Remove(fresh.lockPath)
+	}
+	return err
+}
+
+// finishAside brings a database that was built anew into its place, if the damaged
+// one has left it: first away with the old log, which SQLite would otherwise take for
+// the new file's. With the damaged one still there, the new one is only a rest of a
+// killed attempt.
+func (s *Store) finishAside() error {
+	fresh := s.salvagePath()
+	if _, err := os.Lstat(fresh); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(s.path); err == nil {
+		return removeDatabase(fresh)
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if _, err := s.moveAside(suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(fresh, s.path)
+}
+
+// finishKilled finishes a SetAside that was killed when the damaged file had gone and
+// the new one had not come: without it, a denied skill would be on until then.
+func (s *Store) finishKilled(ctx context.Context) error {
+	if s.o.ReadOnly {
+		return nil
+	}
+	if _, err := os.Lstat(s.path); err == nil {
+		return nil
+	}
+	if _, err := os.Lstat(s.salvagePath()); err != nil {
+		return nil
+	}
+	return s.locked(ctx, "doctor", s.finishAside)
+}
+
+// moveAside moves the database, or the file of it with a suffix.
+func (s *Store) moveAside(suffix string) (string, error) {
+	dir := filepath.Join(filepath.Dir(s.path), "damaged")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, filepath.Base(s.path)+"-"+s.o.Now().UTC().Format(compactTime))
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(to + suffix); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		to = fmt.Sprintf("%s.%d", to, n)
+	}
+	return to + suffix, os.Rename(s.path+suffix, to+suffix)
+}
+
+func removeDatabase(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// salvage reads what a damaged database still yields: rows with right sums up to the
+// first page that can't be read. A file that is none yields nothing.
+func (s *Store) salvage(ctx context.Context) State {
+	var st State
+	info, err := os.Stat(s.path)
+	if err != nil || !info.Mode().IsRegular() {
+		return st
+	}
+	db, err := s.reader(ctx, url.Values{"mode": {"ro"}})
+	if err != nil {
+		return st
+	}
+	defer db.Close()
+	st.Switches = sound(ctx, db, skillStates())
+	st.Profiles = sound(ctx, db, profiles())
+	st.Choices = sound(ctx, db, choices())
+	return st
+}
+
+// sound returns the rows with right sums.
+func sound[R any](ctx context.Context, q querier, t table[R]) []R {
+	var out []R
+	keys, err := q.QueryContext(ctx, "SELECT "+t.columns[0]+" FROM "+t.name+" WHERE "+tenant)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for keys.Next() {
+		var key string
+		if keys.Scan(&key) == nil {
+			found = append(found, key)
+		}
+	}
+	_ = keys.Close() // an error of the walk ends it: what came before counts
+	for _, key := range found {
+		rows, err := t.list(ctx, q, t.columns[0]+" = ?", key)
+		if err == nil {
+			out = append(out, rows...)
+		}
+	}
+	return out
+}

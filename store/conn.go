@@ -1,0 +1,304 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// A handle is the connections to one file. The path may come to name another file
+// (set aside, restored from a backup): then a new handle is made and the old one
+// closed when its last user is done.
+//
+// Danger: as long as a connection is open, nobody in this process may open and close
+// the database file in another way. On Unix that drops the locks that SQLite holds.
+// Stat and rename are safe.
+type handle struct {
+	info    os.FileInfo
+	read    *sql.DB
+	write   *sql.DB // nil until the first write
+	fixed   bool    // read as a file that never changes: any change makes a new handle
+	sound   int64   // the version at which every row was checked; 0 = not yet
+	users   int
+	retired bool
+}
+
+// acquire returns the connections to the file, or nil when there is none. The caller
+// releases them.
+func (s *Store) acquire(ctx context.Context) (*handle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	info, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.retire()
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.say(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, damage(s.path, errors.New("not a regular file"))
+	}
+	if !s.handle.serves(info) {
+		s.retire()
+		if err := s.guard(); err != nil {
+			return nil, err
+		}
+		read, fixed, err := s.openReader(ctx)
+		if err != nil {
+			return nil, s.say(err)
+		}
+		s.handle = &handle{info: info, read: read, fixed: fixed}
+	}
+	s.handle.users++
+	s.inUse++
+	return s.handle, nil
+}
+
+// serves reports whether h is on the file that info is of.
+func (h *handle) serves(info os.FileInfo) bool {
+	return h != nil && os.SameFile(h.info, info) &&
+		(!h.fixed || h.info.Size() == info.Size() && h.info.ModTime().Equal(info.ModTime()))
+}
+
+func (s *Store) release(h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.users--
+	s.inUse--
+	if h.users == 0 && h.retired {
+		_ = h.close()
+	}
+	s.idle.Broadcast()
+}
+
+// retire closes the current handle, now or with its last user. s.mu is held.
+func (s *Store) retire() {
+	if h := s.handle; h != nil {
+		s.handle, h.retired = nil, true
+		if h.users == 0 {
+			_ = h.close()
+		}
+	}
+}
+
+func (h *handle) close() error {
+	err := h.read.Close()
+	if h.write != nil {
+		// Last, because the last writer brings the log into the database.
+		err = errors.Join(err, h.write.Close())
+	}
+	return err
+}
+
+// Close waits up to five seconds for calls under way, brings the log into the
+// database and lets go of the file. A second Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	late := false
+	timer := time.AfterFunc(closePatience, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		late = true
+		s.idle.Broadcast()
+	})
+	defer timer.Stop()
+	for s.inUse > 0 && !late {
+		s.idle.Wait()
+	}
+	h := s.handle
+	s.handle = nil
+	if h == nil {
+		return nil
+	}
+	if h.users > 0 {
+		h.retired = true
+		return fmt.Errorf("%s: %d calls still run", s.path, h.users)
+	}
+	return h.close()
+}
+
+// Pragmas of every connection. The schema is not trusted: a function in a damaged or
+// foreign one must not run.
+var pragmas = []string{"foreign_keys(1)", "temp_store(memory)", "trusted_schema(0)"}
+
+func (s *Store) dsn(query url.Values, more ...string) string {
+	query.Set("_error_rc", "1")
+	query["_pragma"] = append(append([]string{"busy_timeout(" + strconv.FormatInt(s.o.Busy.Milliseconds(), 10) + ")"},
+		pragmas...), more...)
+	path := filepath.ToSlash(s.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+}
+
+// openReader opens the file so that SQLite itself can't write it: the last reader of
+// a damaged file must not bring a log into it. Where not even the log's index can be
+// made, as on a read-only disk, a file without a log is read as it stands.
+func (s *Store) openReader(ctx context.Context) (db *sql.DB, fixed bool, err error) {
+	db, err = s.reader(ctx, url.Values{"mode": {"ro"}})
+	if err == nil || !errors.Is(sentinel(err), ErrReadOnly) {
+		return db, false, err
+	}
+	if log, statErr := os.Stat(s.path + "-wal"); statErr == nil && log.Size() > 0 {
+		return nil, false, err
+	}
+	db, err = s.reader(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
+	return db, true, err
+}
+
+func (s *Store) reader(ctx context.Context, query url.Values) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", s.dsn(query, "query_only(1)"))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	if _, err := schemaOf(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// writer returns the one connection that writes. The caller holds the lock.
+func (s *Store) writer(ctx context.Context, h *handle) (*sql.DB, error) {
+	if h.write != nil {
+		return h.write, nil
+	}
+	db, err := sql.Open("sqlite", s.dsn(url.Values{"mode": {"rw"}, "_txlock": {"immediate"}}, "synchronous(full)"))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	var mode string
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if mode != "wal" {
+		if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		s.mu.Lock()
+		s.noWAL = true
+		s.mu.Unlock()
+	}
+	h.write = db
+	return db, nil
+}
+
+func schemaOf(ctx context.Context, q querier) (int64, error) {
+	var n int64
+	err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&n)
+	return n, err
+}
+
+// view calls f in one consistent read. Without a file, or with one that holds
+// nothing yet, f is not called.
+func (s *Store) view(ctx context.Context, f func(q querier) error) error {
+	if err := s.finishKilled(ctx); err != nil {
+		return err
+	}
+	for tries := 0; ; tries++ {
+		schema, err := s.viewOnce(ctx, f)
+		if schema == 0 || schema >= s.latest || err != nil {
+			return s.say(err)
+		}
+		if s.o.ReadOnly || s.o.NoMigrate || tries > 0 {
+			return fmt.Errorf("%w: %s: schema %d is older than %d and may not be brought forward",
+				ErrReadOnly, s.path, schema, s.latest)
+		}
+		if err := s.bringForward(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// viewOnce returns the schema that it found; f was called only when it can be read.
+func (s *Store) viewOnce(ctx context.Context, f func(q querier) error) (int64, error) {
+	h, err := s.acquire(ctx)
+	if h == nil {
+		return 0, err
+	}
+	defer s.release(h)
+	tx, err := h.read.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	schema, err := s.readable(ctx, tx)
+	if err != nil || schema == 0 || schema < s.latest {
+		return schema, err
+	}
+	return schema, f(tx)
+}
+
+// readable returns the schema of the file: 0 when it holds nothing. It is an error
+// when this release can't read it.
+func (s *Store) readable(ctx context.Context, q querier) (int64, error) {
+	schema, err := schemaOf(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	if schema == 0 {
+		var n int
+		if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name <> 'goose_db_version'"+
+			" AND name NOT LIKE 'sqlite_%'").Scan(&n); err != nil {
+			return 0, err
+		}
+		if n > 0 {
+			return 0, damage(s.path, errors.New("tables without a schema number"))
+		}
+		return 0, nil
+	}
+	kept, err := metaNumber(ctx, q, "schema")
+	if err != nil || kept != schema {
+		return 0, errors.Join(damage(s.path, fmt.Errorf("schema number %d is noted as %d", schema, kept)), err)
+	}
+	if schema > s.latest {
+		floor, err := metaNumber(ctx, q, "compat_floor")
+		if err != nil || floor == 0 || floor > s.latest {
+			return schema, errors.Join(s.newer(schema), err)
+		}
+	}
+	return schema, nil
+}
+
+func (s *Store) newer(schema int64) error {
+	return fmt.Errorf("%w: %s: schema %d, this release knows %d", ErrNewerSchema, s.path, schema, s.latest)
+}
+
+// metaNumber returns a number of the table meta, 0 when it is not there.
+func metaNumber(ctx context.Context, q querier, key string) (int64, error) {
+	var v string
+	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE "+tenant+" AND key = ?", key).Scan(&v)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		return 0, &rowDamage{"meta", key}
+	}
+	return n, nil
+}

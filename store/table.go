@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// querier is a transaction or a connection, to read from.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// column is one field of a row, bound to its variable.
+type column interface {
+	sql.Scanner
+	driver.Valuer
+}
+
+// table describes how rows of R are kept. Reading, writing and the checksum all
+// follow this one list of columns.
+type table[R any] struct {
+	name    string
+	columns []string // the key first
+	fields  func(*R) []column
+}
+
+// The text of "WHERE" for every row of this tenant. There is one until a server has
+// several; the column is in every key from the start.
+const tenant = "tenant = 'local'"
+
+func (t table[R]) query(where string) string {
+	if where != "" {
+		where = " AND " + where
+	}
+	return "SELECT " + strings.Join(t.columns, ", ") + ", sum FROM " + t.name +
+		" WHERE " + tenant + where + " ORDER BY " + t.columns[0]
+}
+
+// each calls f with every row that where names, each checked against its sum, which
+// f gets too. A row that does not give its sum is a *rowDamage.
+func (t table[R]) each(ctx context.Context, q querier, where string, args []any, f func(r R, sum uint64)) error {
+	rows, err := q.QueryContext(ctx, t.query(where), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	dest := make([]any, len(t.columns)+1)
+	for rows.Next() {
+		var r R
+		var kept int64
+		cols := t.fields(&r)
+		for i, c := range cols {
+			dest[i] = c
+		}
+		dest[len(cols)] = &kept
+		if err := rows.Scan(dest...); err != nil {
+			return &rowDamage{t.name, err.Error()}
+		}
+		sum, err := t.sum(cols)
+		if err != nil {
+			return err
+		}
+		if sum != uint64(kept) {
+			key, _ := cols[0].Value()
+			return &rowDamage{t.name, fmt.Sprint(key)}
+		}
+		f(r, sum)
+	}
+	return rows.Err()
+}
+
+// list returns the rows that where names, in the order of their keys.
+func (t table[R]) list(ctx context.Context, q querier, where string, args ...any) ([]R, error) {
+	var out []R
+	err := t.each(ctx, q, where, args, func(r R, _ uint64) { out = append(out, r) })
+	return out, err
+}
+
+// sum is the first half of a quarter of a SHA-256 over the table's name and the
+// values, each with its kind and length: a changed value, a swapped pair and a moved
+// border all give another one.
+func (t table[R]) sum(cols []column) (uint64, error) {
+	buf := append(make([]byte, 0, 512), t.name...)
+	for _, c := range cols {
+		v, err := c.Value()
+		if err != nil {
+			return 0, err
+		}
+		switch v := v.(type) {
+		case nil:
+			buf = append(buf, 0)
+		case int64:
+			buf = binary.LittleEndian.AppendUint64(append(buf, 1), uint64(v))
+		case string:
+			buf = binary.LittleEndian.AppendUint64(append(buf, 2), uint64(len(v)))
+			buf = append(buf, v...)
+		}
+	}
+	h := sha256.Sum256(buf)
+	return binary.LittleEndian.Uint64(h[:8]), nil
+}
+
+// put writes r over the row with its key.
+func (t table[R]) put(c *change, r R) error {
+	cols := t.fields(&r)
+	if err := t.drop(c, t.columns[0]+" = ?", cols[0]); err != nil {
+		return err
+	}
+	sum, err := t.sum(cols)
+	if err != nil {
+		return err
+	}
+	args := make([]any, 0, len(cols)+1)
+	for _, col := range cols {
+		args = append(args, col)
+	}
+	_, err = c.tx.ExecContext(c.ctx, "INSERT INTO "+t.name+" ("+strings.Join(t.columns, ", ")+", sum) VALUES (?"+
+		strings.Repeat(", ?", len(cols))+")", append(args, int64(sum))...)
+	c.total += sum
+	c.changed = true
+	return err
+}
+
+// drop deletes the rows that where names; there may be none.
+func (t table[R]) drop(c *change, where string, args ...any) error {
+	n := 0
+	err := t.each(c.ctx, c.tx, where, args, func(_ R, sum uint64) { c.total -= sum; n++ })
+	if err != nil || n == 0 {
+		return err
+	}
+	c.changed = true
+	_, err = c.tx.ExecContext(c.ctx, "DELETE FROM "+t.name+" WHERE "+tenant+" AND "+where, args...)
+	return err
+}
+
+type textColumn[T ~string] struct{ p *T }
+
+func text[T ~string](p *T) column { return textColumn[T]{p} }
+
+func (c textColumn[T]) Value() (driver.Value, error) { return string(*c.p), nil }
+
+func (c textColumn[T]) Scan(v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("%T is no text", v)
+	}
+	*c.p = T(s)
+	return nil
+}
+
+// timeColumn keeps microseconds UTC; the zero time is NULL.
+type timeColumn struct{ p *time.Time }
+
+func at(p *time.Time) column { return timeColumn{p} }
+
+func (c timeColumn) Value() (driver.Value, error) {
+	if c.p.IsZero() {
+		return nil, nil
+	}
+	return c.p.UnixMicro(), nil
+}
+
+func (c timeColumn) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		*c.p = time.Time{}
+	case int64:
+		*c.p = time.UnixMicro(v).UTC()
+	default:
+		return fmt.Errorf("%T is no time", v)
+	}
+	return nil
+}
+
+// listColumn keeps a JSON array of strings; nil and empty are one.
+type listColumn struct{ p *[]string }
+
+func list(p *[]string) column { return listColumn{p} }
+
+func (c listColumn) Value() (driver.Value, error) {
+	if len(*c.p) == 0 {
+		return "[]", nil
+	}
+	b, err := json.Marshal(*c.p)
+	return string(b), err
+}
+
+func (c listColumn) Scan(v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("%T is no list", v)
+	}
+	if s == "[]" {
+		*c.p = nil
+		return nil
+	}
+	return json.Unmarshal([]byte(s), c.p)
+}
