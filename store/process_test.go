@@ -306,7 +306,8 @@ func TestReadOnlyDirectoryIsReadAndNotWritten(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got := strings.TrimSpace(out.String()); got != fmt.Sprint(want.Version) {
+	// A binary built for coverage says more, of files that it can't reach.
+	if got, _, _ := strings.Cut(out.String(), "\n"); got != fmt.Sprint(want.Version) {
 		t.Errorf("read %q, want version %d", got, want.Version)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*"))

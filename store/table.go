@@ -22,6 +22,8 @@ type querier interface {
 type column interface {
 	sql.Scanner
 	driver.Valuer
+	// digest appends the value with its kind and length.
+	digest(buf []byte) ([]byte, error)
 }
 
 // table describes how rows of R are kept. Reading, writing and the checksum all
@@ -52,19 +54,22 @@ func (t table[R]) each(ctx context.Context, q querier, where string, args []any,
 		return err
 	}
 	defer rows.Close()
-	dest := make([]any, len(t.columns)+1)
+	// One row's variables serve for all: ten thousand rows are read at a process's start.
+	var r, zero R
+	var kept int64
+	cols := t.fields(&r)
+	dest := make([]any, 0, len(cols)+1)
+	for _, c := range cols {
+		dest = append(dest, c)
+	}
+	dest = append(dest, &kept)
+	buf := make([]byte, 0, 512)
 	for rows.Next() {
-		var r R
-		var kept int64
-		cols := t.fields(&r)
-		for i, c := range cols {
-			dest[i] = c
-		}
-		dest[len(cols)] = &kept
+		r = zero
 		if err := rows.Scan(dest...); err != nil {
 			return &rowDamage{t.name, err.Error()}
 		}
-		sum, err := t.sum(cols)
+		sum, err := t.sum(buf, cols)
 		if err != nil {
 			return err
 		}
@@ -84,28 +89,23 @@ func (t table[R]) list(ctx context.Context, q querier, where string, args ...any
 	return out, err
 }
 
-// sum is the first half of a quarter of a SHA-256 over the table's name and the
-// values, each with its kind and length: a changed value, a swapped pair and a moved
-// border all give another one.
-func (t table[R]) sum(cols []column) (uint64, error) {
-	buf := append(make([]byte, 0, 512), t.name...)
+// sum is the first quarter of a SHA-256 over the table's name and the values, each
+// with its kind and length: a changed value, a swapped pair and a moved border all
+// give another one.
+func (t table[R]) sum(buf []byte, cols []column) (uint64, error) {
+	buf = append(buf[:0], t.name...)
 	for _, c := range cols {
-		v, err := c.Value()
-		if err != nil {
+		var err error
+		if buf, err = c.digest(buf); err != nil {
 			return 0, err
-		}
-		switch v := v.(type) {
-		case nil:
-			buf = append(buf, 0)
-		case int64:
-			buf = binary.LittleEndian.AppendUint64(append(buf, 1), uint64(v))
-		case string:
-			buf = binary.LittleEndian.AppendUint64(append(buf, 2), uint64(len(v)))
-			buf = append(buf, v...)
 		}
 	}
 	h := sha256.Sum256(buf)
 	return binary.LittleEndian.Uint64(h[:8]), nil
+}
+
+func digestText(buf []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(append(buf, 2), uint64(len(s))), s...)
 }
 
 // put writes r over the row with its key.
@@ -114,7 +114,7 @@ func (t table[R]) put(c *change, r R) error {
 	if err := t.drop(c, t.columns[0]+" = ?", cols[0]); err != nil {
 		return err
 	}
-	sum, err := t.sum(cols)
+	sum, err := t.sum(nil, cols)
 	if err != nil {
 		return err
 	}
@@ -147,6 +147,8 @@ func text[T ~string](p *T) column { return textColumn[T]{p} }
 
 func (c textColumn[T]) Value() (driver.Value, error) { return string(*c.p), nil }
 
+func (c textColumn[T]) digest(buf []byte) ([]byte, error) { return digestText(buf, string(*c.p)), nil }
+
 func (c textColumn[T]) Scan(v any) error {
 	s, ok := v.(string)
 	if !ok {
@@ -168,6 +170,13 @@ func (c timeColumn) Value() (driver.Value, error) {
 	return c.p.UnixMicro(), nil
 }
 
+func (c timeColumn) digest(buf []byte) ([]byte, error) {
+	if c.p.IsZero() {
+		return append(buf, 0), nil
+	}
+	return binary.LittleEndian.AppendUint64(append(buf, 1), uint64(c.p.UnixMicro())), nil
+}
+
 func (c timeColumn) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:
@@ -185,7 +194,14 @@ type listColumn struct{ p *[]string }
 
 func list(p *[]string) column { return listColumn{p} }
 
-func (c listColumn) Value() (driver.Value, error) {
+func (c listColumn) Value() (driver.Value, error) { return c.json() }
+
+func (c listColumn) digest(buf []byte) ([]byte, error) {
+	s, err := c.json()
+	return digestText(buf, s), err
+}
+
+func (c listColumn) json() (string, error) {
 	if len(*c.p) == 0 {
 		return "[]", nil
 	}

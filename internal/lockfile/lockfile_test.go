@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -112,7 +114,7 @@ func TestSharersExcludeTheOneAlone(t *testing.T) {
 func TestOneHolderAtATime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "deft.lock")
-	n := 0 // guarded by the lock alone
+	var n atomic.Int64 // read and written in two steps: only the lock makes them one
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -122,8 +124,9 @@ func TestOneHolderAtATime(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				before := n
-				n = before + 1
+				before := n.Load()
+				runtime.Gosched()
+				n.Store(before + 1)
 				if err := l.Release(); err != nil {
 					t.Error(err)
 				}
@@ -131,8 +134,8 @@ func TestOneHolderAtATime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n != 160 {
-		t.Errorf("%d of 160", n)
+	if n.Load() != 160 {
+		t.Errorf("%d of 160", n.Load())
 	}
 }
 
