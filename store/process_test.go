@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -83,6 +84,7 @@ func child(name string) int {
 			if _, err := s.TrustFolder(ctx, childFolder, key, ""); err != nil {
 				return fail(err)
 			}
+			fmt.Println(key)
 		}
 	case name == "aside":
 		if _, err := s.SetAside(ctx); err != nil {
@@ -232,6 +234,34 @@ func TestR05ProcessesAtOnceLoseNoUpdate(t *testing.T) {
 	}))
 	if n != processes*childWrites {
 		t.Errorf("%d decisions about the folder", n)
+	}
+}
+
+// Killed wherever it happens to be, a writer leaves what it had said to be saved.
+func TestR01KilledAnywhereKeepsWhatWasSaved(t *testing.T) {
+	t.Parallel()
+	for saved := range 6 {
+		s := open(t)
+		cmd, _ := command(t, "many", s.Path())
+		cmd.Stdout = nil
+		out, err := cmd.StdoutPipe()
+		must(t, err, cmd.Start())
+		lines := bufio.NewScanner(out)
+		for range saved {
+			lines.Scan()
+		}
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		st := load(t, s)
+		if len(st.Switches) < saved || saved > 0 && len(st.Folders) != 1 {
+			t.Errorf("%d saved, %d there", saved, len(st.Switches))
+		}
+		fill(t, s)
+		for _, f := range s.Check(t.Context()) {
+			if f.Level != skill.LevelInfo {
+				t.Errorf("%+v", f)
+			}
+		}
 	}
 }
 
