@@ -89,7 +89,7 @@ func (s *Store) buildAnew(ctx context.Context, st State) error {
 				return err
 			}
 		}
-		return nil
+		return putLocations(c, "", st.Locations)
 	})
 	err = errors.Join(err, fresh.Close())
 	if err == nil {
@@ -174,6 +174,9 @@ func (s *Store) salvage(ctx context.Context) State {
 	st.Switches = sound(ctx, db, skillStates())
 	st.Profiles = sound(ctx, db, profiles())
 	st.Choices = sound(ctx, db, choices())
+	if off, err := metaText(ctx, db, locationsKey); err == nil {
+		st.Locations = readLocations(off)
+	}
 	return st
 }
 

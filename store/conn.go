@@ -288,12 +288,8 @@ func (s *Store) newer(schema int64) error {
 
 // metaNumber returns a number of the table meta, 0 when it is not there.
 func metaNumber(ctx context.Context, q querier, key string) (int64, error) {
-	var v string
-	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE "+tenant+" AND key = ?", key).Scan(&v)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	if err != nil {
+	v, err := metaText(ctx, q, key)
+	if err != nil || v == "" {
 		return 0, err
 	}
 	n, err := strconv.ParseInt(v, 10, 64)

@@ -26,7 +26,7 @@
 //
 //	what can be configured        options.go
 //	a table                       sql/, and the file named after what it keeps:
-//	                              states.go, profiles.go, trust.go
+//	                              states.go, profiles.go, trust.go, locations.go
 //	checksums                     table.go
 //	connections and pragmas       conn.go
 //	transactions, the writer      update.go

@@ -17,11 +17,14 @@ type State struct {
 	Choices  []Choice
 	Folders  []Folder // standing decisions only
 	Grants   []Grant  // standing ones only
+	// Locations are the uris that SwitchLocation turned off, sorted; only the dialect
+	// minimax heeds them.
+	Locations []string
 }
 
 // Load returns all state in one consistent read, every row checked. Without a file it
 // is the zero State, and nothing is created. With ErrDamaged it still returns the
-// switches, profiles and choices whose rows are sound, so that what was denied stays
+// switches, profiles, choices and locations whose rows are sound, so that what was denied stays
 // denied, and never a folder or a grant.
 func (s *Store) Load(ctx context.Context) (State, error) {
 	var st State
@@ -58,7 +61,11 @@ func loadAll(ctx context.Context, q querier) (st State, err error) {
 	if err != nil {
 		return State{}, err
 	}
-	var total uint64
+	off, err := metaText(ctx, q, locationsKey)
+	if err != nil {
+		return State{}, err
+	}
+	total := locationsSum(off)
 	var rows []trustRow
 	if err := errors.Join(
 		collect(ctx, q, skillStates(), &st.Switches, &total),
@@ -71,7 +78,7 @@ func loadAll(ctx context.Context, q querier) (st State, err error) {
 	if total != uint64(want) {
 		return State{}, &rowDamage{"meta", "total"}
 	}
-	st.Folders, st.Grants = folders(rows), grants(rows)
+	st.Folders, st.Grants, st.Locations = folders(rows), grants(rows), readLocations(off)
 	return st, nil
 }
 

@@ -63,7 +63,8 @@ func fill(t testing.TB, s *Store) State {
 		s.States().Set(ctx, SkillState{Name: "Commit", Switch: Deny, Tree: digest("a"), Reason: "no", UpdatedBy: "cli"}),
 		s.States().Set(ctx, SkillState{Name: "docs", Source: "user-deft", Switch: Off}),
 		s.SaveProfile(ctx, Profile{Name: "work", Title: "工作", Include: []string{"docs-*", "a@b"}, Exclude: []string{"x"}}),
-		s.ChooseProfile(ctx, root, "work", "cli"))
+		s.ChooseProfile(ctx, root, "work", "cli"),
+		s.SwitchLocation(ctx, "file:///a/SKILL.md", true))
 	_, err := s.TrustFolder(ctx, root, "cli", "mine")
 	must(t, err)
 	_, err = s.RefuseFolder(ctx, t.TempDir(), "cli", "")
@@ -222,6 +223,32 @@ func TestProfilesInACircleAreRefused(t *testing.T) {
 	}
 	if p, err := s.Profile(ctx, "a"); err != nil || p.Extends != "b" {
 		t.Errorf("%v, %v", p, err)
+	}
+}
+
+func TestLocationsAreKeptInTheFormOfTheirDialect(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	ctx := t.Context()
+	value := func() (v string) {
+		must(t, s.view(ctx, func(q querier) (err error) { v, err = metaText(ctx, q, locationsKey); return err }))
+		return v
+	}
+	must(t, s.SwitchLocation(ctx, "file:///b", true), s.SwitchLocation(ctx, "file:///a", true), s.SwitchLocation(ctx, "file:///b", true))
+	if v := value(); v != `{"version":1,"disabledLocationUris":["file:///a","file:///b"]}` {
+		t.Error(v)
+	}
+	if diff := cmp.Diff([]string{"file:///a", "file:///b"}, load(t, s).Locations); diff != "" {
+		t.Error(diff)
+	}
+	must(t, s.SwitchLocation(ctx, "file:///a", false), s.SwitchLocation(ctx, "file:///b", false), s.SwitchLocation(ctx, "file:///b", false))
+	if v := value(); v != "" || load(t, s).Locations != nil {
+		t.Errorf("an empty list leaves %q", v)
+	}
+	for _, broken := range []string{"", "x", "[]", `{"version":2,"disabledLocationUris":["a"]}`, `{"version":1,"disabledLocationUris":"a"}`} {
+		if uris := readLocations(broken); len(uris) != 0 {
+			t.Errorf("%s turns off %q", broken, uris)
+		}
 	}
 }
 

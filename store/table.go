@@ -100,8 +100,12 @@ func (t table[R]) sum(buf []byte, cols []column) (uint64, error) {
 			return 0, err
 		}
 	}
+	return digestSum(buf), nil
+}
+
+func digestSum(buf []byte) uint64 {
 	h := sha256.Sum256(buf)
-	return binary.LittleEndian.Uint64(h[:8]), nil
+	return binary.LittleEndian.Uint64(h[:8])
 }
 
 func digestText(buf []byte, s string) []byte {

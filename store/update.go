@@ -154,8 +154,7 @@ func (s *Store) transact(ctx context.Context, db *sql.DB, h *handle, point strin
 	// By the clock, so that a file made anew never comes back to an old number.
 	version = max(version+1, c.now.UnixMicro())
 	for key, n := range map[string]int64{"version": version, "total": int64(c.total)} {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?)"+
-			" ON CONFLICT DO UPDATE SET value = excluded.value", key, strconv.FormatInt(n, 10)); err != nil {
+		if err := putMeta(c, key, strconv.FormatInt(n, 10)); err != nil {
 			return err
 		}
 	}
