@@ -49,6 +49,20 @@ var roomCodes = []CodeSpec{
 	{"config_unreadable", LevelWarning, "correct the file"},
 	{"project_config_ignored", LevelWarning, "trust the folder"},
 	{"store_xdg_relative", LevelWarning, "set it to an absolute path"},
+	// store: the state of a machine.
+	{"store_damaged", LevelError, "run deft doctor --fix, then trust again what you trusted"},
+	{"store_busy", LevelError, "try again when the other process has finished"},
+	{"store_read_only", LevelError, "allow writing there, or keep state elsewhere"},
+	{"store_newer_schema", LevelError, "use the newer release"},
+	{"store_dir_open", LevelError, "take the right to write from others"},
+	{"store_full", LevelError, "free some space"},
+	{"store_dsn", LevelError, "write sqlite: and an absolute path"},
+	{"store_unreadable", LevelError, "make it a readable regular file"},
+	{"store_mode", LevelWarning, "take the right to read from others"},
+	{"store_no_wal", LevelWarning, "keep state on a local disk"},
+	{"store_schema", LevelInfo, ""},
+	{"store_set_aside", LevelInfo, "delete it when you miss nothing"},
+	{"profile_cycle", LevelError, "take one of the extends out"},
 	{"eval_bad_case", LevelError, "write one JSON object a line"},
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,44 +18,34 @@ type Finding = skill.Diagnostic
 // Findings of level info are facts: the schema, and files that were set aside. A
 // missing database is no finding.
 func (s *Store) Check(ctx context.Context) []Finding {
-	var out []Finding
-	say := func(level skill.Level, code, file, message, fix string) {
-		out = append(out, Finding{
-			Code: code, Level: level, File: file, Offset: -1, Message: message, Fix: fix,
-		})
-	}
 	if err := s.guard(); err != nil {
-		say(skill.LevelError, Code(err), filepath.Dir(s.path), err.Error(), "remove the others' right to write")
-		return out
+		return []Finding{skill.Finding("store_dir_open", filepath.Dir(s.path), "%v", err)}
 	}
+	var out []Finding
 	if err := s.integrity(ctx); err != nil {
-		code, fix := Code(err), ""
-		if errors.Is(err, ErrDamaged) {
-			fix = "run deft doctor --fix, then trust again what you trusted"
-		}
-		say(skill.LevelError, orElse(code, "store_unreadable"), s.path, err.Error(), fix)
+		out = append(out, skill.Finding(orElse(Code(err), "store_unreadable"), s.path, "%v", err))
 	}
 	if info, err := os.Stat(s.path); err == nil {
 		if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" {
-			say(skill.LevelWarning, "store_mode", s.path, fmt.Sprintf("mode %04o lets others read the state", m), "chmod 600 it")
+			out = append(out, skill.Finding("store_mode", s.path, "mode %04o lets others read the state", m))
 		}
 		var schema int64
 		if err := s.view(ctx, func(q querier) (err error) { schema, err = schemaOf(ctx, q); return err }); err == nil {
-			say(skill.LevelInfo, "store_schema", s.path, fmt.Sprintf("schema %d of %d, %d bytes", schema, s.latest, info.Size()), "")
+			out = append(out, skill.Finding("store_schema", s.path, "schema %d of %d, %d bytes", schema, s.latest, info.Size()))
 		}
 	}
 	s.mu.Lock()
 	noWAL := s.noWAL
 	s.mu.Unlock()
 	if noWAL {
-		say(skill.LevelWarning, "store_no_wal", s.path, "the file system has no shared memory: every write locks out readers", "keep state on a local disk")
+		out = append(out, skill.Finding("store_no_wal", s.path, "the file system has no shared memory: every write locks out readers"))
 	}
 	aside, _ := filepath.Glob(filepath.Join(filepath.Dir(s.path), "damaged", filepath.Base(s.path)+"-*"))
 	for _, path := range aside {
 		if strings.HasSuffix(path, "-wal") || strings.HasSuffix(path, "-shm") {
 			continue // parts of the one before
 		}
-		say(skill.LevelInfo, "store_set_aside", path, "a damaged database, set aside", "delete it when you miss nothing")
+		out = append(out, skill.Finding("store_set_aside", path, "a damaged database, set aside"))
 	}
 	return out
 }

@@ -42,12 +42,14 @@ var (
 	ErrClosed = errors.New("store is closed")
 )
 
-// Code returns the diagnostic code of an error of this package, "" when it has none.
-func Code(err error) string {
-	for _, c := range []struct {
-		err  error
-		code string
-	}{
+// coded is a sentinel with its diagnostic code.
+type coded struct {
+	err  error
+	code string
+}
+
+func codes() []coded {
+	return []coded{
 		{ErrDamaged, "store_damaged"},
 		{ErrBusy, "store_busy"},
 		{ErrReadOnly, "store_read_only"},
@@ -56,7 +58,12 @@ func Code(err error) string {
 		{ErrFull, "store_full"},
 		{ErrDSN, "store_dsn"},
 		{ErrCycle, "profile_cycle"},
-	} {
+	}
+}
+
+// Code returns the diagnostic code of an error of this package, "" when it has none.
+func Code(err error) string {
+	for _, c := range codes() {
 		if errors.Is(err, c.err) {
 			return c.code
 		}

@@ -403,6 +403,18 @@ func TestBusyNamesWhoWrites(t *testing.T) {
 	must(t, held.Release(), s.States().Set(t.Context(), SkillState{Name: "x", Switch: On}))
 }
 
+func TestEveryErrorHasItsCodeInTheTable(t *testing.T) {
+	t.Parallel()
+	for _, c := range codes() {
+		if row, ok := skill.LookupCode(c.code); !ok || row.Fix == "" || row.Level != skill.LevelError {
+			t.Errorf("%s: %+v", c.code, row)
+		}
+	}
+	if Code(ErrNotFound) != "" {
+		t.Error("an answer has a code")
+	}
+}
+
 func TestCloseIsForGoodAndMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	s := open(t)
