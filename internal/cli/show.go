@@ -68,8 +68,10 @@ func (r *run) show(ctx context.Context, name string, raw, meta bool) error {
 		r.printJSON(doc)
 	case meta:
 		r.showMeta(rec, doc)
-	default:
+	case raw:
 		r.text(doc.Text)
+	default:
+		r.out.Text(doc.Text)
 	}
 	r.report(rec.Skill.Diagnostics)
 	return nil
