@@ -18,11 +18,19 @@
 // What may not come in: decisions about skills, tools or trust.
 //
 //	verbs.go     the list of verbs and groups; add a verb here and in a file of its name
+//	             (catalog, route, search and config stand in cataloging.go, routing.go,
+//	             searching.go and show_config.go)
 //	verb.go      what a verb is; flags that all verbs share are in globals.go
-//	run.go       one run from arguments to exit code
+//	run.go       one run from arguments to exit code; main.go ties it to the process
 //	exit.go      the exit codes
 //	errors.go    errors with code, hint and exit code
 //	effects.go   the doors through which a verb writes
+//	settings.go  files, environment and flags laid over each other
+//	engine.go    from settings to the engine of package deft
+//	models.go    from a choice to a model's adapter
+//	record.go    a skill as JSON, finding one by name
+//	ask_online.go, confirm.go  a turn as it happens, and the gate's questions
+//	watch.go     the progress of long work
 //	text/        every word that exists in two languages
 //	schema/      the shape of each verb's --json
 package cli

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 
@@ -77,12 +77,9 @@ func (r *run) evalRouting(ctx context.Context, o evalOptions) error {
 		}
 	}
 	rep, err := evals.Routing(ctx, opt)
-	var missing *fs.PathError
 	switch {
 	case errors.Is(err, evals.ErrNoQueries):
 		return usage("%s", err).hinted("hint.queries")
-	case errors.As(err, &missing):
-		return usage("%s: %s", missing.Path, missing.Err)
 	case err != nil:
 		return err
 	}
@@ -120,12 +117,19 @@ func (r *run) routingOptions(o evalOptions) (evals.RoutingOptions, error) {
 		into *string
 		path string
 	}{{&opt.Queries, o.queries}, {&opt.Equiv, o.equiv}, {&opt.Trigger, o.trigger}} {
-		if p.path != "" {
-			*p.into = r.abs(p.path)
+		if p.path == "" {
+			continue
+		}
+		*p.into = r.abs(p.path)
+		if err := plainFile(*p.into, false); err != nil {
+			return opt, err
 		}
 	}
 	for _, c := range o.corpus {
 		opt.Corpus = append(opt.Corpus, r.abs(c))
+		if err := plainFile(r.abs(c), true); err != nil {
+			return opt, err
+		}
 	}
 	for _, set := range []struct {
 		flag string
@@ -153,6 +157,19 @@ func (r *run) routingOptions(o evalOptions) (evals.RoutingOptions, error) {
 		}
 	}
 	return opt, nil
+}
+
+// plainFile refuses a path that is not there, and pipes and devices, which could
+// keep a reader waiting for ever.
+func plainFile(path string, orFolder bool) error {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return usage("%s: %s", path, errors.Unwrap(err))
+	case st.Mode().IsRegular() || orFolder && st.IsDir():
+		return nil
+	}
+	return usage("%s: %s", path, errNotRegular)
 }
 
 // pairs reads NAME=NUMBER.

@@ -12,6 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
+// lastWait is how long an interrupted run may take to end in order: a call into the
+// system that never returns must not keep the process.
+const lastWait = 5 * time.Second
+
 // Main runs the process's command line and returns its exit code. A first
 // interrupt ends the run in order, with exit code 130; a second one ends it at
 // once. A reader that closes standard output is no error and no noise.
@@ -21,7 +25,10 @@ func Main() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal has its default effect
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal has its default effect
+		time.AfterFunc(lastWait, func() { os.Exit(int(Interrupted)) })
+	})
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = string(os.PathSeparator)

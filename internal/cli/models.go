@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/deftskills/deft"
@@ -55,7 +54,12 @@ func (r *run) modelEnv(name string) string {
 func (r *run) build(c model.Choice) (model.Model, error) {
 	switch c.Provider {
 	case "scripted":
-		src, err := os.ReadFile(r.abs(c.Name))
+		f, err := openRegular(r.abs(c.Name))
+		if err != nil {
+			return nil, usage("model %s: %s", "scripted:"+c.Name, err)
+		}
+		defer f.Close()
+		src, err := readAllUpTo(f, nil, maxBuildFile)
 		if err != nil {
 			return nil, usage("model %s: %s", "scripted:"+c.Name, err)
 		}
