@@ -19,3 +19,14 @@ func verbs() []verb {
 		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
+
+// Verbs returns the names of the verbs that the short help lists, in its order.
+func Verbs() []string {
+	var names []string
+	for _, v := range verbs() {
+		if v.group != "" {
+			names = append(names, v.name)
+		}
+	}
+	return names
+}
