@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/deftskills/deft/agent"
 )
 
 // failure is an error that says how the run ends: a stable code, a message, what to
@@ -65,5 +67,13 @@ func failureOf(err error, networked bool) *failure {
 
 // knownErrors turns errors of the rooms into failures; each returns nil for others.
 func knownErrors() []func(error) *failure {
-	return []func(error) *failure{unknownSkill, ambiguousSkill}
+	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest}
+}
+
+// badRequest is a request that no turn can start with.
+func badRequest(err error) *failure {
+	if errors.Is(err, agent.ErrNoInput) || errors.Is(err, agent.ErrInputTooLarge) {
+		return usage("%s", err).hinted("hint.see_help", "ask")
+	}
+	return nil
 }

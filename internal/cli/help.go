@@ -97,14 +97,7 @@ func (a *app) help(v *verb) {
 // showHelp shows everything about one verb.
 func (a *app) showHelp(v *verb) error {
 	p := a.out
-	name := v.name
-	for _, top := range a.verbs {
-		for i := range top.below {
-			if top.below[i].name == v.name && v.group == "" {
-				name = top.name + " " + v.name
-			}
-		}
-	}
+	name := v.path()
 	p.Printf("%s\n\n", p.Paint(safetext.Bold, strings.TrimSpace("deft "+name+" "+v.args)))
 	p.Printf("%s\n", v.short)
 	if v.long != "" {

@@ -82,6 +82,9 @@ func (r *run) lint(ctx context.Context, o lintOptions, args []string) error {
 	files := []lintFile{}
 	failed := 0
 	for _, arg := range args {
+		if arg == "" {
+			return usage("a path is empty").hinted("hint.see_help", "lint")
+		}
 		for _, path := range r.skillsAt(arg) {
 			if err := ctx.Err(); err != nil {
 				return err

@@ -136,6 +136,9 @@ type routeJSON struct {
 }
 
 func (r *run) route(ctx context.Context, o routeOptions, text string) error {
+	if o.limit < 0 {
+		return usage("--limit %d is below zero", o.limit)
+	}
 	in, err := r.routeInput(o, text)
 	if err != nil {
 		return err

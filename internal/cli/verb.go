@@ -11,6 +11,7 @@ import (
 // verb is one command. Its definition stands in a file of its name.
 type verb struct {
 	name    string
+	parent  string // the verb that this one stands below; filled in by command
 	args    string // as help shows them: "NAME PATH"
 	short   string // one line, lower case
 	long    string // what help adds; may be ""
@@ -75,10 +76,14 @@ func (v *verb) command(a *app) *cobra.Command {
 		}
 	}
 	for i := range v.below {
+		v.below[i].parent = v.name
 		c.AddCommand(v.below[i].command(a))
 	}
 	return c
 }
+
+// path is the verb as people type it, without the program's name.
+func (v *verb) path() string { return strings.TrimSpace(v.parent + " " + v.name) }
 
 // checkArgs judges the number of arguments.
 func (v *verb) checkArgs(args []string) error {
@@ -90,11 +95,11 @@ func (v *verb) checkArgs(args []string) error {
 		}
 		return usage("verb %q is not known below %q", args[0], v.name).hinted("hint.one_of", strings.Join(names, ", "))
 	case len(args) < v.min && v.max == v.min:
-		return usage("%s takes %s; %d given", v.name, v.args, len(args)).hinted("hint.see_help", v.name)
+		return usage("%s takes %s; %d given", v.path(), v.args, len(args)).hinted("hint.see_help", v.path())
 	case len(args) < v.min:
-		return usage("%s needs %s", v.name, v.args).hinted("hint.see_help", v.name)
+		return usage("%s needs %s", v.path(), v.args).hinted("hint.see_help", v.path())
 	case v.max >= 0 && len(args) > v.max:
-		return usage("%s takes %s; %q is too much", v.name, orElse(v.args, "no arguments"), args[v.max]).hinted("hint.see_help", v.name)
+		return usage("%s takes %s; %q is too much", v.path(), orElse(v.args, "no arguments"), args[v.max]).hinted("hint.see_help", v.path())
 	}
 	return nil
 }
