@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ func helpVerb() verb {
 	return verb{
 		name: "help", args: "[VERB]", max: 2, group: groupHouse,
 		short: "what a verb does, its flags and its effects",
+		long:  "deft help exit-codes lists what the exit codes mean.",
 		run:   func(_ context.Context, r *run, args []string) error { return r.helpFor(args) },
 	}
 }
@@ -22,6 +24,12 @@ func helpVerb() verb {
 func (a *app) helpFor(args []string) error {
 	if len(args) == 0 {
 		a.shortHelp()
+		return nil
+	}
+	if args[0] == "exit-codes" {
+		for _, e := range slices.Backward(exits) {
+			a.out.Printf("%4d  %s\n", int(e.code), e.text)
+		}
 		return nil
 	}
 	list := a.verbs
@@ -87,6 +95,7 @@ func (a *app) shortHelp() {
 
 // help is what --help shows.
 func (a *app) help(v *verb) {
+	a.printers() // the flags are read now
 	if v.name == "deft" {
 		a.shortHelp()
 		return
