@@ -19,6 +19,7 @@ type arbiter struct {
 	r    *Registry
 	out  *Snapshot
 	keys map[*Record]string // group keys that differ from Skill.Key
+	own  map[*Record]string // addresses of usable records that do not have the name; "" = name@source
 }
 
 func (a *arbiter) arbitrate(listings []*source.Listing) *Snapshot {
@@ -89,7 +90,7 @@ func realFile(r *Record) file {
 // paths become aliases. A source that is withheld is never the strongest: what a
 // person reaches through a trusted root is not lost to a pending one.
 func (a *arbiter) sameFiles() {
-	if len(a.r.sources) < 2 {
+	if len(a.r.sources) < 2 || a.r.policy.Twins {
 		return
 	}
 	s := a.out
@@ -218,10 +219,11 @@ func (a *arbiter) group(rs []*Record, g *guard) {
 	}
 	winner := rs[win]
 	s.Winners = append(s.Winners, winner)
-	if win+1 == len(rs) {
+	rest := a.besides(winner, rs[win+1:])
+	if len(rest) == 0 {
 		return
 	}
-	winner.Losers = slices.Clone(rs[win+1:])
+	winner.Losers = slices.Clone(rest)
 	for _, l := range winner.Losers {
 		a.lose(l, winner)
 	}
@@ -230,8 +232,12 @@ func (a *arbiter) group(rs []*Record, g *guard) {
 func (a *arbiter) lose(l, winner *Record) {
 	_, step := a.r.policy.compare(winner, l)
 	l.State, l.Winner = Shadowed, winner
+	message := fmt.Sprintf("shadowed by %s of %s, decided by %s", place(winner), winner.Source.ID, step)
+	if a.r.policy.Shadowed != "" {
+		message = a.r.policy.words(winner)
+	}
 	l.Reasons = append(l.Reasons, Reason{
-		Code: "shadowed", Message: fmt.Sprintf("shadowed by %s of %s, decided by %s", place(winner), winner.Source.ID, step),
+		Code: "shadowed", Message: message,
 		Fix: fmt.Sprintf("use %s@%s, or rename one of the two", l.Skill.Name, l.Source.ID),
 	})
 	equal := l.Skill.Digest == winner.Skill.Digest
@@ -239,6 +245,9 @@ func (a *arbiter) lose(l, winner *Record) {
 		l.Reasons = append(l.Reasons, Reason{
 			Code: "duplicate", Message: "its SKILL.md is equal to " + place(winner), Fix: "remove one of the two copies",
 		})
+	}
+	if a.collision(l, winner, step) {
+		return
 	}
 	if equal && a.r.policy.Collision != "always" {
 		a.out.Diagnostics = append(a.out.Diagnostics, finding("duplicate", place(l), "%s is a copy of %s", place(l), place(winner)))
@@ -310,7 +319,9 @@ func (g *guard) blocker(r *Record, group []*Record) *Record {
 func (a *arbiter) addresses() {
 	s := a.out
 	for _, r := range s.Winners {
-		if len(r.Reasons) == 0 { // no untrusted_shadow
+		if _, own := a.own[r]; own {
+			r.Address = a.own[r]
+		} else if len(r.Reasons) == 0 { // no untrusted_shadow
 			r.Address = bare(r)
 		}
 	}
@@ -368,11 +379,14 @@ func (a *arbiter) handles(rows []*Record) {
 func (a *arbiter) gates() {
 	env := a.r.c.Environment
 	env.Skills = names(a.out.Winners)
+	if a.filters(env) {
+		return
+	}
 	for _, r := range a.out.Winners {
 		m := &r.Skill.Meta
 		if m.RequiresBeta != "" && (a.r.c.Beta == nil || !a.r.c.Beta(m.RequiresBeta)) {
 			r.State = Hidden
-			r.Reasons = append(r.Reasons, Reason{"beta", fmt.Sprintf("needs the beta flag %q", m.RequiresBeta), "turn the flag on"})
+			r.Reasons = append(r.Reasons, Reason{Code: "beta", Message: fmt.Sprintf("needs the beta flag %q", m.RequiresBeta), Fix: "turn the flag on"})
 		}
 		for _, u := range skill.FindUnmet(m.Conditions, env) {
 			r.State = Unmet

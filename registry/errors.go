@@ -29,8 +29,13 @@ func (e *UnknownError) Error() string {
 type AmbiguousError struct {
 	Selector   string
 	Candidates []string // addresses
+	Code       string   // what the dialect is known to call it; "" = nothing of its own
+	Message    string   // the dialect's own words; "" = ours
 }
 
 func (e *AmbiguousError) Error() string {
+	if e.Message != "" {
+		return e.Message
+	}
 	return fmt.Sprintf("skill %q is ambiguous: %s", e.Selector, strings.Join(e.Candidates, ", "))
 }

@@ -34,6 +34,8 @@ type index struct {
 	name, key, handle, id, dirName, address, dir, location column
 
 	aliases   []alias // sorted by path
+	policy    *policy
+	ambiguous map[string]*AmbiguousError // by name
 	workspace string
 }
 
@@ -61,6 +63,7 @@ func dirNameOf(r *Record) string {
 // and, where nobody else has it, by their bare name.
 func (x *index) build(a *arbiter) {
 	s, p := a.out, &a.r.policy
+	x.policy = p
 	strength := func(r *Record) int {
 		switch {
 		case r.State == Shadowed:
@@ -115,6 +118,9 @@ func (x *index) build(a *arbiter) {
 // LookupForModel. The error is *UnknownError or *AmbiguousError. Selectors are
 // compared as text and never opened.
 func (s *Snapshot) Lookup(selector string) (*Record, error) {
+	if p := s.lookup.policy; p != nil && len(p.Lookup) > 0 {
+		return s.lookupAs(p, selector)
+	}
 	if r := first(s.lookup.name.find(selector)); r != nil {
 		return r, nil
 	}
@@ -137,7 +143,7 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return nil, &AmbiguousError{selector, addressesOf(found)}
+			return nil, &AmbiguousError{Selector: selector, Candidates: addressesOf(found)}
 		}
 	}
 	if r, err := s.lookupAt(selector); r != nil || err != nil {
@@ -168,7 +174,7 @@ func (s *Snapshot) LookupForModel(selector string) (*Record, error) {
 		case 1:
 			return visible[0], nil
 		default:
-			return nil, &AmbiguousError{selector, addressesOf(visible)}
+			return nil, &AmbiguousError{Selector: selector, Candidates: addressesOf(visible)}
 		}
 	}
 	return nil, s.unknown(selector)
@@ -221,7 +227,7 @@ func hostile(sel string) bool {
 		return true
 	}
 	scheme, _, ok := strings.Cut(sel, "://")
-	return ok && scheme != "file" && scheme != "version" && !slices.Contains(source.Kinds(), source.Kind(scheme))
+	return ok && scheme != "file" && scheme != "files" && scheme != "version" && !slices.Contains(source.Kinds(), source.Kind(scheme))
 }
 
 // lookupAt resolves name@origin: a kind, a source id, its part before the colon, or

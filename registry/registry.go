@@ -28,6 +28,7 @@ type Config struct {
 	Beta        func(flag string) bool
 	Workspace   string           // where relative paths of selectors start; "" = they name nothing
 	QuietCopies bool             // no copies_differ
+	Filters     Filters          // what else hides winners
 	Now         func() time.Time // nil = time.Now
 }
 
@@ -37,6 +38,8 @@ type Registry struct {
 	policy  policy
 	sources []source.Source
 	reasons map[string]Reason // why a source has its trust, by id
+
+	disabled []string // locations that a person switched off, sorted; of the last run
 
 	current atomic.Pointer[Snapshot]
 
@@ -69,6 +72,7 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	p.place(c.Sources, c.Workspace)
 	r := &Registry{c: c, policy: p, reasons: map[string]Reason{}}
 	for _, src := range c.Sources {
 		info := src.Info()
@@ -133,7 +137,10 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, e
 		return nil, err
 	}
 	old := r.current.Load()
-	if old != nil && r.unchanged(listings) {
+	off := r.c.Filters.disabled(ctx)
+	steady := slices.Equal(off, r.disabled)
+	r.disabled = off
+	if old != nil && steady && r.unchanged(listings) {
 		r.listings = listings
 		same := *old
 		same.Metrics = metricsOf(listings)

@@ -27,6 +27,10 @@ func (b *builder) name(hasHeader bool) {
 			b.note("name_missing", bl, at, "name is missing; the directory's is used").Fix = "add name: " + b.o.DirName
 		}
 		text = b.o.DirName
+		if b.o.Dialect == MiniMax && strings.TrimSpace(text) == "" {
+			b.note("missing_name", bl, at, "name is missing, and the directory has none")
+			text = ""
+		}
 	case b.o.Dialect == MiniMax:
 	default:
 		text = b.checkName(fold.NFC(text), field.value, bl)

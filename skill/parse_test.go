@@ -70,8 +70,9 @@ func fixtures() []fixture {
 		{src: "---\nname: a\n", want: "frontmatter_unclosed@1:1", level: LevelError, options: minimax},
 		{src: header("description: a: b"), want: "frontmatter_invalid_yaml@2:15", level: LevelWarning, options: minimax},
 		{src: header("- a"), want: "frontmatter_not_mapping@2:1", level: LevelWarning, options: minimax},
-		{src: header("name: a") + "## x\n", want: "missing_title@1:1", level: LevelInfo, options: minimax},
+		{src: header("name: a") + "## x\n", want: "missing_title@1:1", level: LevelWarning, options: minimax},
 		{src: "---\nname: a\n---\n# x\n", want: "missing_description@1:1", level: LevelWarning, options: minimax},
+		{src: header("title: t"), want: "missing_name@1:1", level: LevelError, options: ParseOptions{Dialect: MiniMax, DirName: " "}},
 		{src: "---js\n---\n", want: "header_language@1:1", level: LevelError, options: ParseOptions{Dialect: Mastra}},
 
 		{src: header(good + "x: [a"), want: "yaml_syntax@4:1", level: LevelError},

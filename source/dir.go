@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deftskills/deft/internal/limits"
@@ -75,8 +76,11 @@ func withDefaults(i Info, id string) Info {
 	}
 	if i.Links == "" {
 		i.Links = LinksLeave
-		if i.Kind == Project {
+		switch i.Kind {
+		case Project:
 			i.Links = LinksStay
+		case WorkspaceK:
+			i.Links = LinksBound
 		}
 	}
 	return i
@@ -85,9 +89,9 @@ func withDefaults(i Info, id string) Info {
 // DefaultTrust returns the trust of a kind before any decision of a person.
 func DefaultTrust(k Kind) Trust {
 	switch k {
-	case Managed, DataDef, User, Builtin:
+	case Managed, DataDef, User, Builtin, Global:
 		return Trusted
-	case Project:
+	case Project, WorkspaceK:
 		return Pending
 	case MCP:
 		return Remote
@@ -129,6 +133,7 @@ func (s *dirSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
 		return w.out, nil
 	}
 	defer t.close()
+	w.foreign = s.o.Info.Links == LinksBound && real != boundOf(root)
 	w.walkRoot(place{t: t, dir: root, real: real})
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -141,6 +146,8 @@ func (w *walker) missingRoot(root string, err error) {
 	switch {
 	case lerr == nil && (errors.Is(err, fs.ErrNotExist) || isLoop(err)):
 		w.note("root_unreadable", root, "root %q is a link that leads nowhere", root)
+	case errors.Is(err, fs.ErrNotExist) && w.rule().absent:
+		w.note("root_unreadable", root, "root %q does not exist", root)
 	case errors.Is(err, fs.ErrNotExist) && w.o.Required:
 		w.note("path_missing", root, "path %q does not exist", root)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -192,7 +199,7 @@ func sortEntries(es []*Entry) {
 		if a.Location > b.Location {
 			return 1
 		}
-		return 0
+		return strings.Compare(a.Dir, b.Dir)
 	})
 }
 

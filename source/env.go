@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deftskills/deft/internal/limits"
+	"github.com/deftskills/deft/skill"
 )
 
 // Env is what places depend on. Nothing is taken from the process: two values in
@@ -18,15 +19,22 @@ type Env struct {
 	DataDir   string // deft's data directory; "" = none of its roots
 	Getenv    func(string) string
 	OS        string // a Go name; "" = the system this runs on
-	Agent     string // agent name; "" = main
+	Agent     string // agent name; blank = main, in dialect minimax mavis
 
 	External  bool                // read the roots of other clients
 	NoWalkUp  bool                // project roots of Workspace only
 	Ceilings  []string            // directories where the walk-up ends, themselves left out
 	Clients   []string            // further clients whose reading places are roots
 	Overrides map[string]Override // by id of the root table, without the path
-	Project   bool                // the forms come from a project's settings: no variables, nothing outside the repository
-	Ignore    []string            // names skipped beside the built-in list
+
+	// The four that only dialect minimax knows.
+	Legacy   []string // former names of the agent, whose folders still count
+	NoAgent  bool     // leave out the folders of the agent
+	Bundled  []string // directories of programs that hold skills and agents/NAME/skills
+	LinksOut bool     // links of project roots may leave them
+
+	Project bool     // the forms come from a project's settings: no variables, nothing outside the repository
+	Ignore  []string // names skipped beside the built-in list
 
 	Format Format
 	Limits limits.Scan
@@ -47,10 +55,13 @@ func (e Env) os() string {
 }
 
 func (e Env) agent() string {
-	if e.Agent == "" {
-		return "main"
+	switch name := strings.TrimSpace(e.Agent); {
+	case name != "":
+		return name
+	case e.Format.Dialect == skill.MiniMax:
+		return "mavis"
 	}
-	return e.Agent
+	return "main"
 }
 
 func (e Env) getenv(name string) string {
@@ -63,7 +74,9 @@ func (e Env) getenv(name string) string {
 // dirOptions returns what every directory source of this environment shares.
 func (e Env) dirOptions(i Info) DirOptions {
 	f := e.Format
-	if f.DataDir == "" {
+	if f.Dialect == skill.MiniMax {
+		f.DataDir = e.minimaxVariable()
+	} else if f.DataDir == "" {
 		f.DataDir = e.DataDir
 	}
 	return DirOptions{Info: i, Format: f, Limits: e.Limits, Now: e.Now, Ignore: e.Ignore}
@@ -72,9 +85,10 @@ func (e Env) dirOptions(i Info) DirOptions {
 // Levels returns the directories whose project roots count for a workspace, nearest
 // first: the workspace and its parents up to the first one that holds .git. Without
 // a repository it is the workspace alone. The home directory and the ceilings end
-// the walk and are not collected, unless the workspace is the home directory.
+// the walk and are not collected, unless the workspace is the home directory; dialect
+// minimax knows neither.
 func Levels(e Env) []string {
-	if e.Workspace == "" {
+	if strings.TrimSpace(e.Workspace) == "" {
 		return nil
 	}
 	w := filepath.Clean(e.Workspace)
@@ -83,7 +97,7 @@ func Levels(e Env) []string {
 	}
 	stops := map[string]bool{}
 	for _, c := range append([]string{e.Home}, e.Ceilings...) {
-		if c != "" {
+		if c != "" && e.Format.Dialect != skill.MiniMax {
 			stops[filepath.Clean(c)] = true
 		}
 	}

@@ -79,6 +79,9 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 			info.Trust = DefaultTrust(Package)
 		}
 	}
+	if e.Format.Dialect == skill.Blade {
+		info.Priority = 0 // the weight of the kind
+	}
 	info.ID, info.Path = "source:"+path, path
 	if info.Kind == Package {
 		info.ID = "package:" + path

@@ -15,8 +15,20 @@ func (w *walker) mayLead(real string) bool {
 		return true
 	case LinksStay:
 		return w.allowed(real)
+	case LinksBound:
+		return within(real, boundOf(w.o.Info.Path))
 	}
 	return false
+}
+
+// boundOf resolves a root but for its last component: where the root would lie if it
+// were no link.
+func boundOf(root string) string {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(root))
+	if err != nil {
+		return root
+	}
+	return filepath.Join(parent, filepath.Base(root))
 }
 
 // allowed says whether a resolved path lies in the boundary or in another
@@ -80,6 +92,10 @@ func (w *walker) resolve(link string) (real string, ok bool) {
 
 // followDir walks a linked child or group folder. p is the link's own place.
 func (w *walker) followDir(p place) {
+	if w.rule().noLinks {
+		w.skip("link_outside", filepath.Base(p.dir), p.dir, "linked directory is not followed: this dialect follows none")
+		return
+	}
 	real, ok := w.resolve(p.dir)
 	if !ok {
 		return
@@ -93,7 +109,9 @@ func (w *walker) followDir(p place) {
 		w.note("link_not_directory", p.dir, "link leads to %q, which is no directory", real)
 		return
 	}
-	w.buildVisited()
+	if !w.rule().twins {
+		w.buildVisited()
+	}
 	if e, seen := w.visited[id]; seen {
 		w.alias(e, p.dir)
 		return
@@ -112,6 +130,8 @@ func (w *walker) followDir(p place) {
 	case deep:
 	case v.state != notSkill:
 		w.take(v)
+	case w.rule().flat:
+		w.deeper(p)
 	default:
 		w.visited[id] = nil
 		w.walk(grouped(p))
@@ -122,6 +142,10 @@ func (w *walker) followDir(p place) {
 // that holds the link.
 func (w *walker) followFile(p place, file string) {
 	link := filepath.Join(p.dir, file)
+	if w.rule().noFile {
+		w.skip("link_file", filepath.Base(p.dir), link, "%s is a link to %q; this dialect reads none", file, readLink(link))
+		return
+	}
 	real, ok := w.resolve(link)
 	if !ok {
 		return

@@ -5,7 +5,11 @@ import (
 	"strings"
 )
 
-const fileScheme = "file://"
+// The schemes of files on the disk; dialect minimax spells the second.
+const (
+	fileScheme = "file://"
+	realScheme = "files://"
+)
 
 // fileLocation returns the address of a file below dir and dir itself, cut out of
 // the address where the two agree: ten thousand skills share one string each.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ type visit struct {
 	state visitState
 	entry *Entry
 	at    place
+
+	finding skill.Diagnostic // of a failed visit
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
@@ -78,7 +81,7 @@ func (w *walker) cold(p place) (visit, bool) {
 func (w *walker) load(p place, file string, stamp FileStamp, typ nodeType, err error) visit {
 	switch {
 	case err != nil:
-		return w.broken(p, file, finding("file_unreadable", p.dir+sep+file, "%s cannot be read: %v", file, cause(err)))
+		return w.broken(p, file, finding(w.unreadable("stat", err), p.dir+sep+file, "%s cannot be read: %v", file, cause(err)))
 	case typ != typeFile:
 		return w.broken(p, file, finding("file_special", p.dir+sep+file, "%s is not a regular file", file))
 	}
@@ -105,6 +108,9 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 	defer buffers.Put(buf)
 	src, after, err := read(*buf, max)
 	changed := false
+	if err == nil && after != before && w.rule().faultOut {
+		return w.broken(p, file, finding("changed_during_read", name, "%s changed while it was read", file))
+	}
 	if err == nil && after != before { // written to since the look: once more, then take what is there
 		before = after
 		src, after, err = read(*buf, max)
@@ -114,7 +120,7 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 	case errors.Is(err, ErrSpecial):
 		return w.broken(p, file, finding("file_special", name, "%s is not a regular file", file))
 	case err != nil:
-		return w.broken(p, file, finding("file_unreadable", name, "%s cannot be read: %v", file, cause(err)))
+		return w.broken(p, file, finding(w.unreadable("read", err), name, "%s cannot be read: %v", file, cause(err)))
 	case int64(len(src)) > max:
 		return w.broken(p, file, finding("limit_file", name, "%s has more than %d bytes", file, max))
 	}
@@ -146,6 +152,9 @@ func add(s *skill.Skill, d skill.Diagnostic) { s.Diagnostics = append(s.Diagnost
 
 // broken makes the entry of a skill whose file cannot be read: listed, never offered.
 func (w *walker) broken(p place, file string, d skill.Diagnostic) visit {
+	if own := w.code(d.Code); w.rule().faultOut && (own != d.Code || strings.HasPrefix(own, "skill_")) {
+		return visit{state: failed, at: p, finding: finding(own, d.File, "%s", d.Message)}
+	}
 	e := w.entry(p, file, "")
 	e.Skill = invalid(w.options(p, e, nil), d)
 	return visit{state: isSkill, entry: e, at: p}
@@ -161,6 +170,10 @@ func invalid(o skill.ParseOptions, d skill.Diagnostic) *skill.Skill {
 func (w *walker) entry(p place, file, realFile string) *Entry {
 	progress.Add(w.ctx, 1)
 	loc, dir := fileLocation(p.dir, file)
+	if w.rule().real {
+		loc, _ = fileLocation(p.real, file)
+		loc = realScheme + loc[len(fileScheme):]
+	}
 	real := p.real
 	if real == dir {
 		real = dir // one string for both
@@ -172,7 +185,7 @@ func (w *walker) entry(p place, file, realFile string) *Entry {
 }
 
 func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.ParseOptions {
-	path := e.Location[min(len(fileScheme), len(e.Location)):]
+	path := strings.TrimPrefix(e.Location, fileScheme)
 	if full := e.Dir + sep + e.File; path != full {
 		path = full
 	}

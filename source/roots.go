@@ -54,6 +54,13 @@ var overrideAliases = map[string]string{"user-cc": "user-claude", "workspace-cc"
 // root counts as that one; a directory that two rows of one kind name counts once.
 // Roots that do not exist are returned too: they may appear later.
 func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
+	if e.Format.Dialect == skill.MiniMax {
+		var out []Source
+		for _, o := range e.minimaxRoots() {
+			out = append(out, Dir(o.Info.Path, o))
+		}
+		return out, nil
+	}
 	levels := Levels(e)
 	var roots []DirOptions
 	for _, row := range rootTable {
@@ -85,10 +92,7 @@ func managedElsewhere(row rootRow, os string) bool {
 // row returns the directories of one row: one a level, or one.
 func (e Env) row(row rootRow, levels []string) []DirOptions {
 	info := Info{ID: row.id, Kind: row.kind, Priority: row.priority, Client: row.client, Origin: "built-in root " + row.id}
-	o, set := e.Overrides[row.id]
-	if !set {
-		o = e.Overrides[overrideAliases[row.id]]
-	}
+	o := e.override(row.id)
 	if o.Off {
 		return nil
 	}
@@ -107,6 +111,15 @@ func (e Env) row(row rootRow, levels []string) []DirOptions {
 	}
 	info.Path = dir
 	return []DirOptions{e.dirOptions(info)}
+}
+
+// override returns what changes a row, under its former id too.
+func (e Env) override(id string) Override {
+	o, set := e.Overrides[id]
+	if !set {
+		o = e.Overrides[overrideAliases[id]]
+	}
+	return o
 }
 
 func (e Env) perLevel(info Info, rest string, levels []string) []DirOptions {

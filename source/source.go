@@ -23,6 +23,12 @@ const (
 	MCP     Kind = "mcp"
 )
 
+// Two more kinds that dialect minimax tells apart: Kinds does not list them.
+const (
+	WorkspaceK Kind = "workspace" // project roots of the walk-up
+	Global     Kind = "global"    // skills of every agent in the data directory
+)
+
 // Trust says how far a source's skills are trusted; see Info.Trust.
 type Trust string
 
@@ -44,6 +50,7 @@ const (
 	LinksStay  LinkRule = "stay"  // project roots: links stay in the repository or end in another configured root
 	LinksLeave LinkRule = "leave" // other kinds: links of folders and of SKILL.md may leave the root
 	LinksNone  LinkRule = "none"  // no link is followed
+	LinksBound LinkRule = "bound" // links stay in the root itself; a root that is a link holds nothing
 )
 
 // Info describes one source. Equal Info, equal behaviour.
@@ -55,6 +62,7 @@ type Info struct {
 	Nearness  int     // 0 = nearest level of the walk-up
 	Namespace string  // plugin prefix
 	Agent     string  // agent scope
+	Legacy    bool    // an agent root under a former name of the agent
 	Client    string  // claude-code, codex, …
 	Trust     Trust
 	Links     LinkRule

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,7 @@ type walker struct {
 	aliases map[*Entry][]string
 	read    atomic.Int64
 	stopped bool
+	foreign bool     // the root leads out of itself: nothing in it counts
 	roots   []string // resolved Boundary and Roots
 }
 
@@ -81,12 +83,12 @@ func (w *walker) remember(prev *Listing) {
 }
 
 func (w *walker) note(code, file, format string, args ...any) {
-	w.out.Diagnostics = append(w.out.Diagnostics, finding(code, file, format, args...))
+	w.out.Diagnostics = append(w.out.Diagnostics, finding(w.code(code), file, format, args...))
 }
 
 // skip notes a place that looks like a skill and is none, for explain too.
 func (w *walker) skip(code, name, file, format string, args ...any) {
-	d := finding(code, file, format, args...)
+	d := finding(w.code(code), file, format, args...)
 	w.out.Diagnostics = append(w.out.Diagnostics, d)
 	w.out.Skipped = append(w.out.Skipped, Skipped{Name: name, Path: file, Code: code, Message: d.Message})
 }
@@ -140,8 +142,8 @@ func (w *walker) stop() bool {
 	switch {
 	case len(w.out.Entries) >= l.Skills:
 		w.note("limit_root", root, "root %q holds more than %d skills; the rest is not listed", root, l.Skills)
-	case w.out.Stats.Directories > l.Directories:
-		w.note("limit_walk", root, "walk of %q passed %d directories; the rest is not listed", root, l.Directories)
+	case w.out.Stats.Directories > cmp.Or(w.rule().dirs, l.Directories):
+		w.note("limit_walk", root, "walk of %q passed %d directories; the rest is not listed", root, cmp.Or(w.rule().dirs, l.Directories))
 	case w.o.Now().After(w.deadline):
 		w.note("limit_walk", root, "walk of %q took longer than %s; the rest is not listed", root, l.Time)
 	default:
@@ -169,7 +171,9 @@ func (w *walker) walk(p place) {
 	w.groups = append(w.groups, p.real)
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	if p.depth == 0 {
-		w.stray(p, items)
+		if !w.rule().strayOK {
+			w.stray(p, items)
+		}
 	} else if w.variant(p, items) {
 		return
 	}
@@ -182,7 +186,7 @@ func (w *walker) directories(p place, items []item) []string {
 	for _, it := range items {
 		switch {
 		case it.typ != typeDir && it.typ != typeLink:
-		case slices.Contains(ignored, it.name) || slices.Contains(w.o.Ignore, it.name):
+		case w.ignores(it.name):
 			w.out.Skipped = append(w.out.Skipped, Skipped{
 				Name: it.name, Path: filepath.Join(p.dir, it.name), Code: "ignored_directory",
 				Message: "directory is on the ignore list and never opened",
@@ -194,6 +198,12 @@ func (w *walker) directories(p place, items []item) []string {
 		}
 	}
 	return names
+}
+
+// ignores says whether a directory is never opened.
+func (w *walker) ignores(name string) bool {
+	r := w.rule()
+	return !r.all && slices.Contains(ignored, name) || r.dotless && strings.HasPrefix(name, ".") || slices.Contains(w.o.Ignore, name)
 }
 
 // children visits the directories of p. SKILL.md files are opened first, many at
@@ -227,6 +237,10 @@ func (w *walker) children(p place, names []string) {
 		}
 		w.out.Stats.Directories-- // walk counts it
 		c := p.child(names[i])
+		if w.rule().flat {
+			w.deeper(c)
+			continue
+		}
 		if p.linked && w.seen(c) {
 			continue
 		}
@@ -271,7 +285,11 @@ func (w *walker) visitAll(p place, names []string) []visit {
 func (w *walker) take(v visit) {
 	switch v.state {
 	case isSkill, reused:
-		if v.at.linked && w.seen(v.at) {
+		if w.foreign {
+			w.skip("link_outside", filepath.Base(v.at.dir), v.at.dir, "root is a link to %q: what lies there is outside of it", filepath.Dir(v.at.real))
+			return
+		}
+		if v.at.linked && !w.rule().twins && w.seen(v.at) {
 			return
 		}
 		if v.state == reused {
@@ -285,6 +303,9 @@ func (w *walker) take(v visit) {
 		}
 	case isLink:
 		w.followFile(v.at, SkillFile)
+	case failed:
+		w.out.Diagnostics = append(w.out.Diagnostics, v.finding)
+		w.out.Skipped = append(w.out.Skipped, Skipped{Name: filepath.Base(v.at.dir), Path: v.finding.File, Code: v.finding.Code, Message: v.finding.Message})
 	}
 }
 
