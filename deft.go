@@ -70,16 +70,19 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.tools = e.newTools()
 	e.env = o.environment(e.tools)
 	env := o.sourceEnv()
+	seeded := o.seed(ctx, env)
 	sources, diags := o.sources(ctx, env)
 	e.places = source.ClientPlaces(env, sources)
 	e.registry, err = registry.Open(ctx, registry.Config{
 		Sources:     sources,
-		Diagnostics: append(diags, o.Diagnostics...),
+		Diagnostics: append(append(diags, o.Diagnostics...), seeded...),
 		Dialect:     o.Dialect,
 		Trust:       o.Project,
 		Environment: e.env,
 		Workspace:   o.Workspace,
 		QuietCopies: o.QuietCopies,
+		Filters:     o.filters(),
+		Beta:        o.MiniMax.Beta,
 		Now:         o.Clock,
 	})
 	if err != nil {

@@ -44,6 +44,15 @@ type Options struct {
 	NoExternal  bool     // leave out the folders that other agents own
 	NoWalkUp    bool     // project roots of Workspace itself only
 	Roots       map[string]source.Override
+	Agent       string // whose folders count; blank = the dialect's default name
+	// MiniMax is what only dialect minimax asks for.
+	MiniMax MiniMaxOptions
+	// Host is what built-in skills may need of the program; nil = everything is there.
+	Host *builtin.Host
+	// Seed writes the built-in skills to the data directory's .builtin-skills when
+	// anything differs; what a person changed there is moved to its backup first. It
+	// counts in dialect minimax, which reads that folder.
+	Seed bool
 	// Project says what becomes of skills in project folders: withheld (the default),
 	// trusted, or refused.
 	Project registry.ProjectTrust
@@ -103,6 +112,8 @@ func (o Options) sourceEnv() source.Env {
 	return source.Env{
 		Workspace: o.Workspace, Home: o.Home, DataDir: o.DataDir, Getenv: o.getenv, OS: o.OS,
 		External: !o.NoExternal, NoWalkUp: o.NoWalkUp, Clients: o.Clients, Overrides: o.Roots,
+		Agent: o.Agent, Legacy: o.MiniMax.LegacyAgents, NoAgent: o.MiniMax.NoAgentFolders,
+		LinksOut: o.MiniMax.LinksOutside, Bundled: o.MiniMax.Bundled,
 		Format: source.Format{Dialect: o.Dialect, DataDir: o.DataDir}, Now: o.Clock,
 	}
 }
@@ -129,10 +140,7 @@ func (o Options) sources(ctx context.Context, env source.Env) ([]source.Source, 
 	}
 	roots, more := source.Roots(ctx, env)
 	out = append(out, roots...)
-	out = append(out, source.FS(o.Builtin, source.DirOptions{
-		Info:   source.Info{ID: "builtin", Kind: source.Builtin, Trust: source.Trusted, Origin: "built in"},
-		Format: env.Format,
-	}))
+	out = append(out, o.builtins(env)...)
 	return out, append(diags, more...)
 }
 

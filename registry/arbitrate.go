@@ -325,7 +325,7 @@ func (a *arbiter) addresses() {
 			r.Address = bare(r)
 		}
 	}
-	if len(s.Winners) == len(s.All) && !slices.ContainsFunc(s.All, func(r *Record) bool { return r.Address == "" || r.Source.Namespace != "" }) {
+	if a.r.policy.byName() && len(s.Winners) == len(s.All) && !slices.ContainsFunc(s.All, func(r *Record) bool { return r.Address == "" || r.Source.Namespace != "" }) {
 		return // one skill a key, all of them by their names: no two are equal
 	}
 	taken := make(map[string]*Record, len(s.All))
@@ -360,6 +360,9 @@ func bare(r *Record) string {
 // handles reports names that people would type alike. rows are sorted by handle, the
 // strongest usable record first.
 func (a *arbiter) handles(rows []*Record) {
+	if a.r.policy.Collision == "never" {
+		return
+	}
 	for i := 0; i < len(rows); {
 		strong, h := rows[i], rows[i].Skill.Handle
 		for i++; i < len(rows) && rows[i].Skill.Handle == h; i++ {

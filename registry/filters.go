@@ -13,7 +13,7 @@ import (
 
 // Filters is what hides winners from models beside their own headers. A dialect that
 // names its filters judges them after arbitration, so that a hidden winner hides its
-// name; the zero value hides nothing.
+// name; the others know Gate alone. The zero value hides nothing.
 type Filters struct {
 	Agent     string      // skills in folders of other agents are hidden; "" = none are
 	Selected  []string    // the agent's list of skills; nil = all, an empty list is none
@@ -142,6 +142,9 @@ func selected(r *Record, list []string, whose string) Reason {
 // it is the reason. false when the policy names none.
 func (a *arbiter) filters(env skill.Environment) bool {
 	names := a.r.policy.Filters
+	if len(names) == 0 && a.r.c.Filters.Gate != nil {
+		names = []string{"region", "gate"} // the only ones that headers do not speak of
+	}
 	for _, r := range a.out.Winners {
 		for _, name := range names {
 			f := filterTable[slices.IndexFunc(filterTable[:], func(f filter) bool { return f.name == name })]
@@ -152,5 +155,5 @@ func (a *arbiter) filters(env skill.Environment) bool {
 			}
 		}
 	}
-	return len(names) > 0
+	return len(a.r.policy.Filters) > 0
 }

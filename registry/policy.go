@@ -200,6 +200,11 @@ func (p *policy) key(r *Record) string {
 	return k
 }
 
+// byName says whether records of different keys have different names.
+func (p *policy) byName() bool {
+	return p.KeyBy == "key" || p.KeyBy == "nfkc" || p.KeyBy == "name"
+}
+
 // words fills the template of a loser's reason.
 func (p *policy) words(winner *Record) string {
 	return strings.NewReplacer("{kind}", string(winner.Source.Kind), "{location}", winner.Location).Replace(p.Shadowed)

@@ -94,6 +94,7 @@ var codes = []CodeSpec{
 	{"name_reserved", LevelError, "choose another name"},
 	{"SKILL_SCHEMA_INVALID", LevelError, ""}, // the one code of a host's plugins, as they are known to spell it
 	// Places, as dialects know the findings of package source.
+	{"seed_failed", LevelWarning, "make the folder writable"},
 	{"id_duplicate", LevelWarning, "give one of the two another id"},
 	{"nested_ignored", LevelWarning, "move it beside the folder that holds it"},
 	{"link_file", LevelWarning, "replace the link by the file"},

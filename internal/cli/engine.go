@@ -7,6 +7,7 @@ import (
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent"
+	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/tokens"
@@ -33,6 +34,9 @@ func (r *run) open(ctx context.Context) (*deft.Engine, error) {
 	return e, nil
 }
 
+// minimaxAgent is the agent whose list of skills counts where none is named.
+const minimaxAgent = "default"
+
 // options turns flags and settings into the engine's options.
 func (r *run) options() deft.Options {
 	g, c := r.globals, r.config
@@ -41,6 +45,11 @@ func (r *run) options() deft.Options {
 		Dialect: skill.Dialect(g.dialect), Sources: g.sources, OnlySources: g.onlySources, Clients: c.Clients,
 		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
+	}
+	o.Host = &builtin.Host{Profile: "cli", MiniMax: o.Dialect == skill.MiniMax}
+	if list, ok := c.AgentSkills[minimaxAgent]; ok && o.Dialect == skill.MiniMax {
+		// An error is of strict lists only.
+		o.MiniMax.Selected, _ = builtin.Selection(list, false)
 	}
 	if r.record != nil {
 		o.Record = r.record

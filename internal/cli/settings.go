@@ -7,6 +7,7 @@ import (
 
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 )
 
 // settings reads the files and lays environment and flags over them.
@@ -19,6 +20,11 @@ func (r *run) settings() {
 		ProjectRoot:    root,
 		ProjectTrusted: r.globals.trustProject,
 	})
+	if r.globals.dialect == string(skill.MiniMax) {
+		if data := source.DataDir(r.sourceEnv()); data != "" {
+			config.MiniMax(c, openRegular, filepath.Join(data, "config.yaml"))
+		}
+	}
 	if r.globals.clients != "" {
 		c.Clients = config.SplitList(r.globals.clients)
 		c.Mark("skills.clients", config.From{Level: config.Flag, File: "--clients"})
@@ -29,6 +35,14 @@ func (r *run) settings() {
 	}
 	r.config = c
 	r.diags = append(r.diags, diags...)
+}
+
+// sourceEnv is what the place of another program's settings depends on.
+func (r *run) sourceEnv() source.Env {
+	return source.Env{
+		Home: r.dirs.Home, DataDir: r.dirs.Data, Getenv: r.env, OS: r.proc.GOOS,
+		Format: source.Format{Dialect: skill.Dialect(r.globals.dialect)},
+	}
 }
 
 // openRegular opens a file of settings: never a device or pipe, which could hang.

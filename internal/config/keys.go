@@ -61,13 +61,14 @@ type Provider struct {
 // cli lays environment and flags over it.
 type Config struct {
 	Sources       []SourceItem
-	External      bool              // skills.external.enabled: read other agents' folders
-	WalkUp        bool              // skills.external.walkUp
-	DuplicateWarn bool              // skills.external.duplicateWarn
-	Roots         map[string]Switch // skills.external.sources, by root id
-	Clients       []string          // skills.clients
-	TrustProject  Trust             // skills.trust.project
-	Model         string            // PROVIDER/NAME; "" = choose
+	External      bool                // skills.external.enabled: read other agents' folders
+	WalkUp        bool                // skills.external.walkUp
+	DuplicateWarn bool                // skills.external.duplicateWarn
+	Roots         map[string]Switch   // skills.external.sources, by root id
+	Clients       []string            // skills.clients
+	TrustProject  Trust               // skills.trust.project
+	AgentSkills   map[string][]string // agents.NAME.skills of MiniMax Code; without an entry an agent has all
+	Model         string              // PROVIDER/NAME; "" = choose
 	Models        map[string]Provider
 
 	from map[string]From

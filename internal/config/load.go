@@ -65,6 +65,8 @@ type loader struct {
 	path   string
 	level  Level
 	diags  []skill.Diagnostic
+	strict bool                // only true and false are booleans
+	only   func(*loader) table // the keys of a file that is another program's; nil = ours
 }
 
 func (l *loader) add(d skill.Diagnostic) { l.diags = append(l.diags, d) }
@@ -103,7 +105,11 @@ func (l *loader) file(in Input, path string, level Level) {
 		return
 	}
 	if len(doc.Content) > 0 {
-		l.mapping(doc.Content[0], "", l.keys)
+		keys := l.keys
+		if l.only != nil {
+			keys = func() table { return l.only(l) }
+		}
+		l.mapping(doc.Content[0], "", keys)
 	}
 }
 
@@ -201,7 +207,7 @@ func (l *loader) keys() table {
 func (l *loader) boolean(into *bool) setter {
 	return func(key string, _, v *yaml.Node) {
 		var b bool
-		if v.Kind != yaml.ScalarNode || v.Decode(&b) != nil {
+		if v.Kind != yaml.ScalarNode || v.Decode(&b) != nil || l.strict && v.ShortTag() != "!!bool" {
 			l.bad(v, fmt.Sprintf("%s is %s, not true or false; the default stays", key, describe(v)), "write true or false")
 			return
 		}

@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	},
 	"agent/model":   {}, // what every adapter speaks; it knows none of them
 	"agent/model/*": {"agent/model"},
-	"builtin":       {},
+	"builtin":       {"skill"}, // reads what a shipped skill says of itself
 	"": {
 		"skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "builtin",
