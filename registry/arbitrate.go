@@ -337,15 +337,18 @@ func (a *arbiter) addresses() {
 			}
 		}
 	}
+	others := func(r *Record) []string {
+		name := bare(r)
+		return []string{name + "@" + r.Source.ID, name + "@" + path.Clean(filepath.ToSlash(r.Dir))}
+	}
 	for _, r := range s.All {
 		if r.Address != "" {
-			give(r, r.Address)
+			give(r, append([]string{r.Address}, others(r)...)...)
 		}
 	}
 	for _, r := range s.All {
 		if r.Address == "" {
-			name := bare(r)
-			give(r, name+"@"+r.Source.ID, name+"@"+path.Clean(filepath.ToSlash(r.Dir)))
+			give(r, others(r)...)
 		}
 	}
 }
