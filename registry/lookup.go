@@ -163,6 +163,9 @@ func (s *Snapshot) LookupForModel(selector string) (*Record, error) {
 		return r, nil
 	}
 	if amb, ok := err.(*AmbiguousError); ok {
+		if amb.Code != "" || amb.Message != "" {
+			return nil, err // the dialect says it to everybody
+		}
 		var visible []*Record
 		for _, a := range amb.Candidates {
 			if c := s.byAddress(a); c != nil && c.ForModel() {

@@ -79,7 +79,11 @@ func (b *builder) put(bl *block, m member, spelt string) {
 		return
 	}
 	winner, loser := *slot, m
-	if form.rank < keyForms[leaf(slot.key.Value)].rank {
+	stronger := form.rank < keyForms[leaf(slot.key.Value)].rank
+	if b.o.Dialect == MiniMax && form.id == keyRequiresBeta {
+		stronger = spelt == "requiresBeta" // that program's own spelling
+	}
+	if stronger {
 		winner, loser = m, *slot
 		*slot = m
 	}

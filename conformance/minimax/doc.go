@@ -1,0 +1,7 @@
+// Package minimax holds the suite that proves dialect minimax: one test a line, named
+// after the line and the behaviour, on real files. Odd results are pinned on purpose;
+// a test whose name ends in Deft shows what deft's own dialect does instead.
+//
+// Lines about the text of the catalog, the skill tool, slash commands and the panel
+// stand in the table as lines of later suites, by the rooms that will hold them.
+package minimax
