@@ -146,6 +146,9 @@ func (a *arbiter) filters(env skill.Environment) bool {
 		names = []string{"region", "gate"} // the only ones that headers do not speak of
 	}
 	for _, r := range a.out.Winners {
+		if r.Source.Namespace != "" {
+			continue // skills of plugins join after filtering: their plugin is switched as a whole
+		}
 		for _, name := range names {
 			f := filterTable[slices.IndexFunc(filterTable[:], func(f filter) bool { return f.name == name })]
 			if why := f.hides(a, env, r); why.Code != "" {

@@ -59,7 +59,7 @@ var shared = []string{
 }
 
 // testOnly are packages that only tests import.
-var testOnly = []string{"internal/casetest", "internal/modeltest", "internal/house", "conformance/agentskills"}
+var testOnly = []string{"internal/casetest", "internal/modeltest", "internal/house", "conformance/agentskills", "conformance/minimax"}
 
 // libraryModules is all that the library rooms may pull in, with the reason.
 var libraryModules = map[string]string{
