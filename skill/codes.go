@@ -93,20 +93,6 @@ var codes = []CodeSpec{
 	{"skill_file_missing", LevelError, "write SKILL.md"},
 	{"name_reserved", LevelError, "choose another name"},
 	{"SKILL_SCHEMA_INVALID", LevelError, ""}, // the one code of a host's plugins, as they are known to spell it
-	// Places, as dialects know the findings of package source.
-	{"seed_failed", LevelWarning, "make the folder writable"},
-	{"id_duplicate", LevelWarning, "give one of the two another id"},
-	{"nested_ignored", LevelWarning, "move it beside the folder that holds it"},
-	{"link_file", LevelWarning, "replace the link by the file"},
-	{"skill_directory_link_unreadable", LevelWarning, "remove the link or restore its target"},
-	{"skill_directory_link_not_directory", LevelWarning, "remove the link or point it at a skill folder"},
-	{"skill_outside_root", LevelWarning, "copy the target into the root"},
-	{"skill_symlink_rejected", LevelWarning, "replace the link by the file"},
-	{"skill_file_not_file", LevelWarning, "make it a readable regular file"},
-	{"skill_stat_failed", LevelWarning, "make it a readable regular file"},
-	{"skill_file_unreadable", LevelWarning, "make it a readable regular file"},
-	{"skill_read_failed", LevelError, "make it a readable regular file"},
-	{"skill_changed_during_read", LevelWarning, "none; it is read again at the next refresh"},
 	// Advice to authors.
 	{"prompt_long", LevelWarning, "move detail to references/"},
 	{"body_over_standard", LevelWarning, "move detail to references/"},

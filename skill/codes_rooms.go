@@ -23,9 +23,22 @@ var roomCodes = []CodeSpec{
 	{"root_outside_project", LevelWarning, "confirm the directory as a source of your own"},
 	{"client_unknown", LevelWarning, "see the list of clients"},
 	{"path_glob", LevelWarning, "write a valid pattern"},
+	// source: the same as dialects know it.
+	{"nested_ignored", LevelWarning, "move it beside the folder that holds it"},
+	{"link_file", LevelWarning, "replace the link by the file"},
+	{"skill_directory_link_unreadable", LevelWarning, "remove the link or restore its target"},
+	{"skill_directory_link_not_directory", LevelWarning, "remove the link or point it at a skill folder"},
+	{"skill_outside_root", LevelWarning, "copy the target into the root"},
+	{"skill_symlink_rejected", LevelWarning, "replace the link by the file"},
+	{"skill_file_not_file", LevelWarning, "make it a readable regular file"},
+	{"skill_stat_failed", LevelWarning, "make it a readable regular file"},
+	{"skill_file_unreadable", LevelWarning, "make it a readable regular file"},
+	{"skill_read_failed", LevelError, "make it a readable regular file"},
+	{"skill_changed_during_read", LevelWarning, ""},
 	// registry: arbitration.
 	{"copies_differ", LevelWarning, "remove or rename one of the two"},
 	{"duplicate", LevelInfo, "remove one of the two copies"},
+	{"id_duplicate", LevelWarning, "give one of the two another id"},
 	{"source_failed", LevelWarning, "report it to the author of the source"},
 	// route, search, catalog.
 	{"route_limit_patterns", LevelWarning, "use fewer keywords"},
@@ -43,6 +56,8 @@ var roomCodes = []CodeSpec{
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
 	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
+	// builtin: seeding.
+	{"seed_failed", LevelWarning, "make the folder writable"},
 	// settings and evaluation.
 	{"config_value", LevelWarning, "correct the value"},
 	{"config_unknown", LevelWarning, "remove the key"},

@@ -1,6 +1,8 @@
 package minimax
 
 import (
+	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,13 +27,11 @@ func TestC01FilterOrder(t *testing.T) {
 	for _, agent := range []string{"old", "older"} {
 		w.skill(filepath.Join(w.data, "agents", agent, "skills/mcp-x"), "listed: false", "requiresBeta: b")
 	}
-	f := &w.config.Filters
-	*f = registry.Filters{Agent: "other", Selected: []string{}, Extension: []string{}, Gate: blocked("region"), Disabled: registry.DisabledState{Store: &cabinet{}}}
+	f, off := &w.config.Filters, newCabinet(t)
+	*f = registry.Filters{Agent: "other", Selected: []string{}, Extension: []string{}, Gate: blocked("region"), Disabled: off}
 	w.config.Environment.Servers = skill.NewNameSet("x")
 	at := "files://" + filepath.Join(w.data, "agents/old/skills/mcp-x/SKILL.md")
-	if err := f.Disabled.(registry.DisabledState).Set(t.Context(), at, true); err != nil {
-		t.Fatal(err)
-	}
+	off.turn(t, at, true)
 	steps := []struct {
 		code string
 		lift func()
@@ -127,45 +127,63 @@ func TestC06PluginsAppendedAfterFiltering(t *testing.T) {
 	equal(t, "selectors", names(w.snapshot(plug)), []string{"plug:skill"})
 }
 
+const stateKey = "standalone-skill-disabled-state"
+
+// saved reads the value of the state as it lies in the file; "" is none.
+func (c cabinet) saved(t *testing.T) (value string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", c.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.QueryRowContext(t.Context(), "SELECT value FROM meta WHERE key LIKE '%' || ?", stateKey).Scan(&value)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// spoil writes a value that no program of ours writes.
+func (c cabinet) spoil(t *testing.T, value string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", c.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE meta SET value = ? WHERE key LIKE '%' || ?", value, stateKey); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestU23DisabledStateFormat(t *testing.T) {
 	t.Parallel()
-	c := &cabinet{}
-	off := registry.DisabledState{Store: c}
+	c := newCabinet(t)
 	for _, location := range []string{"files:///b/SKILL.md", "files:///a/SKILL.md", "files:///b/SKILL.md"} {
-		if err := off.Set(t.Context(), location, true); err != nil {
-			t.Fatal(err)
-		}
+		c.turn(t, location, true)
 	}
-	is(t, "value", string(c.values["standalone-skill-disabled-state"]),
-		`{"version":1,"disabledLocationUris":["files:///a/SKILL.md","files:///b/SKILL.md"]}`)
+	is(t, "value", c.saved(t), `{"version":1,"disabledLocationUris":["files:///a/SKILL.md","files:///b/SKILL.md"]}`)
 	for _, location := range []string{"files:///a/SKILL.md", "files:///b/SKILL.md", "files:///c/SKILL.md"} {
-		if err := off.Set(t.Context(), location, false); err != nil {
-			t.Fatal(err)
-		}
+		c.turn(t, location, false)
 	}
-	if len(c.values) != 0 {
-		t.Errorf("%v", c.values)
-	}
+	is(t, "empty", c.saved(t), "")
 }
 
 func TestU24DisabledStateMalformed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.skill(filepath.Join(w.global(), "x"))
-	at := `"files://` + w.global() + `/x/SKILL.md"`
-	for value, want := range map[string]bool{
-		"":     true,
-		"{":    true,
-		"null": true,
-		`{"version":2,"disabledLocationUris":[` + at + `]}`:     true,
-		`{"version":1,"disabledLocationUris":` + at + `}`:       true,
-		`{"version":1,"disabledLocationUris":[` + at + `, 7]}`:  true,
-		`{"version":1,"disabledLocationUris":["a",` + at + `]}`: false,
+	at := "files://" + w.global() + "/x/SKILL.md"
+	for _, value := range []string{
+		"{", "null", `{"version":2,"disabledLocationUris":["` + at + `"]}`, `{"version":1,"disabledLocationUris":"` + at + `"}`,
 	} {
-		w.config.Filters.Disabled = registry.DisabledState{Store: &cabinet{values: map[string][]byte{registry.DisabledKey: []byte(value)}}}
-		if got := available(w.snapshot(), "x") != nil; got != want {
-			t.Errorf("%s: on %v", value, got)
-		}
+		c := newCabinet(t)
+		c.turn(t, at, true)
+		w.config.Filters.Disabled = c
+		equal(t, "off", names(w.snapshot()), nil)
+		c.spoil(t, value)
+		equal(t, value, names(w.snapshot()), []string{"x"})
 	}
 }
 
@@ -175,15 +193,13 @@ func TestU25DisabledByLocation(t *testing.T) {
 	target := w.skill(filepath.Join(w.root, "target"))
 	w.link(target, filepath.Join(w.global(), "one"))
 	w.link(target, filepath.Join(w.home, ".claude/skills/two"))
-	off := registry.DisabledState{Store: &cabinet{}}
+	off := newCabinet(t)
 	w.config.Filters.Disabled = off
 	s := w.snapshot()
 	if len(s.All) != 2 || s.All[0].Location != s.All[1].Location {
 		t.Fatalf("two links do not share a location: %v", s.All)
 	}
-	if err := off.Set(t.Context(), s.All[0].Location, true); err != nil {
-		t.Fatal(err)
-	}
+	off.turn(t, s.All[0].Location, true)
 	equal(t, "off", names(w.snapshot()), nil)
 	if err := os.Remove(filepath.Join(w.home, ".claude/skills/two")); err != nil {
 		t.Fatal(err)
