@@ -15,6 +15,9 @@
 // To change …, open …:
 //
 //	who wins                      policies.json, policy.go
+//	what a dialect does besides   dialects.go: losers that stay, ambiguity, its ways of lookup
+//	what hides a winner           filters.go
+//	the JSON form of minimax      shape.go
 //	states, groups, trust guard   arbitrate.go
 //	how a name finds a skill      lookup.go
 //	the reasons of explain        explain.go

@@ -148,6 +148,7 @@ func (w *walker) missingRoot(root string, err error) {
 		w.note("root_unreadable", root, "root %q is a link that leads nowhere", root)
 	case errors.Is(err, fs.ErrNotExist) && w.rule().absent:
 		w.note("root_unreadable", root, "root %q does not exist", root)
+		w.out.Diagnostics[len(w.out.Diagnostics)-1].Fix = "create the directory or remove it from the sources"
 	case errors.Is(err, fs.ErrNotExist) && w.o.Required:
 		w.note("path_missing", root, "path %q does not exist", root)
 	case !errors.Is(err, fs.ErrNotExist):

@@ -17,7 +17,8 @@
 //
 // To change …, open …:
 //
-//	a built-in root or its priority       roots.go, the table
+//	a built-in root or its priority       roots.go, the table; of dialect minimax roots_minimax.go
+//	how a dialect walks a root            rules.go, the table
 //	a client's directory                  clients.tsv
 //	how far the walk-up goes              env.go
 //	what --source accepts                 expand.go, glob.go
@@ -26,7 +27,7 @@
 //	what a link may do                    links.go
 //	how a file is opened                  tree_unix.go, tree_other.go
 //	reading, stamps, reuse                read.go
-//	text and resources of one skill       load.go
+//	text and resources of one skill       load.go, text.go
 //	skills given in code                  data.go
 //	a diagnostic's level or fix           codes.go
 package source
