@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -50,7 +51,7 @@ type Host struct {
 	Features []string // switches that are on, beside those of Profile
 	Profile  string   // cli, desktop; "" = nothing is on or left out
 	Region   string   // two letters; "" = not said
-	MiniMax  bool     // dialect minimax, where some skills need more
+	MiniMax  bool     // dialect minimax: its skills are known too, and some need more
 }
 
 // Gate decides which shipped skills a host offers. It is a plain value, safe for
@@ -74,6 +75,12 @@ func Excluded() []string {
 	return ids
 }
 
+// ships reports whether a skill of that name is in this program.
+func ships(id string) bool {
+	_, err := fs.Stat(files, id)
+	return err == nil
+}
+
 // Allows reports whether the host offers a shipped skill; an unknown id is not offered.
 func (g Gate) Allows(id string) bool {
 	code, _ := g.Blocks(id)
@@ -84,7 +91,7 @@ func (g Gate) Allows(id string) bool {
 // it would need; "" for a skill that may be shown, and for a name that is not shipped.
 func (g Gate) Blocks(id string) (code, needs string) {
 	n, ok := gates.Skills[id]
-	if !ok {
+	if !ok || !g.Host.MiniMax && !ships(id) {
 		return "", ""
 	}
 	p := gates.Profiles[g.Host.Profile]

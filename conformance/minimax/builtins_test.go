@@ -325,6 +325,9 @@ func TestB13GateByTools(t *testing.T) {
 	if !(builtin.Gate{Host: builtin.Host{Tools: []string{"read", "write"}}}).Allows("init") {
 		t.Error("deft asks for bash")
 	}
+	if code, _ := (builtin.Gate{}).Blocks("mavis"); code != "" {
+		t.Error("deft gates a name that it does not ship")
+	}
 }
 
 func TestB14RegionGate(t *testing.T) {
@@ -332,7 +335,7 @@ func TestB14RegionGate(t *testing.T) {
 	w := newWorld(t)
 	w.skill(filepath.Join(w.root, "bundle/skills/x-link-reader"))
 	for region, want := range map[string]bool{"cn": false, "CN": false, "us": true, "": true} {
-		w.config.Filters.Gate = builtin.Gate{Host: builtin.Host{Region: region}}
+		w.config.Filters.Gate = builtin.Gate{Host: builtin.Host{Region: region, MiniMax: true}}
 		s := w.snapshot()
 		if got := available(s, "x-link-reader") != nil; got != want {
 			t.Errorf("region %q: shown %v", region, got)
@@ -348,8 +351,8 @@ var owned = []string{"resume-codex", "cu-desktop", "miniapp-creator", "mavis", "
 func TestB15CapabilityOwned(t *testing.T) {
 	t.Parallel()
 	for _, id := range owned {
-		off := builtin.Gate{Host: builtin.Host{}}
-		on := builtin.Gate{Host: builtin.Host{Features: []string{id}}}
+		off := builtin.Gate{Host: builtin.Host{MiniMax: true}}
+		on := builtin.Gate{Host: builtin.Host{Features: []string{id}, MiniMax: true}}
 		if off.Allows(id) || !on.Allows(id) {
 			t.Errorf("%s does not follow its switch", id)
 		}
@@ -374,7 +377,7 @@ func TestB16CliProfile(t *testing.T) {
 	if cli.Allows("resume-codex") {
 		t.Error("cli: resume-codex without bash")
 	}
-	if (builtin.Gate{Host: builtin.Host{Profile: "desktop"}}).Allows("resume-codex") {
+	if (builtin.Gate{Host: builtin.Host{Profile: "desktop", MiniMax: true}}).Allows("resume-codex") {
 		t.Error("desktop: resume-codex")
 	}
 }
@@ -386,7 +389,7 @@ func TestB17GateExemptsUserCopies(t *testing.T) {
 		"data/agents/mavis/skills": false, "bundle/skills": false, "data/.builtin-skills": false,
 	} {
 		w := newWorld(t)
-		w.config.Filters.Gate = builtin.Gate{Host: builtin.Host{Tools: []string{}}}
+		w.config.Filters.Gate = builtin.Gate{Host: builtin.Host{Tools: []string{}, MiniMax: true}}
 		w.skill(filepath.Join(w.root, dir, "docx"))
 		if got := available(w.snapshot(), "docx") != nil; got != usable {
 			t.Errorf("%s: usable %v", dir, got)
