@@ -70,6 +70,7 @@ func (r *run) askModel(ctx context.Context, m model.Model, o askOptions, text st
 	if err != nil {
 		return err
 	}
+	r.talking = m != nil
 	in := agent.Input{Text: text, Origin: gate.Interactive, Principal: "user", Budget: agent.Budget{Steps: o.maxSteps}}
 	for _, name := range o.skills {
 		in.Skills = append(in.Skills, agent.Preload{Name: name, By: "user"})

@@ -16,7 +16,6 @@ import (
 // askOnline runs the loop: the answer on standard output as it comes, everything
 // else that happens on standard error.
 func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) error {
-	r.talking = true
 	info := m.Info()
 	v := &viewer{r: r, doc: newAskJSON("online")}
 	v.doc.Model = info.Provider + "/" + info.Name

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deftskills/deft/internal/cli/text"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
@@ -56,14 +57,18 @@ func (r *run) doctor(ctx context.Context) error {
 
 // checks lists every finding: folders first, then what is broken, by weight.
 func (r *run) checks(snap *registry.Snapshot) []check {
+	w := r.words
+	if r.globals.json {
+		w = text.Load("en") // documents are English everywhere
+	}
 	var list []check
 	for _, root := range snap.Roots() {
-		c := check{ID: "root", Level: skill.LevelInfo, File: root.Path, Message: r.words.Say("doctor.root", root.ID, r.short(root.Path), root.Skills, string(root.Trust))}
+		c := check{ID: "root", Level: skill.LevelInfo, File: root.Path, Message: w.Say("doctor.root", root.ID, r.short(root.Path), root.Skills, string(root.Trust))}
 		switch {
 		case root.Path != "" && root.Skills == 0 && !exists(root.Path):
-			c.ID, c.Message = "root_absent", r.words.Say("doctor.absent", root.ID, r.short(root.Path))
+			c.ID, c.Message = "root_absent", w.Say("doctor.absent", root.ID, r.short(root.Path))
 		case !root.Complete:
-			c.ID, c.Level, c.Message, c.Fix = "incomplete", skill.LevelWarning, r.words.Say("doctor.incomplete", root.ID, r.short(root.Path)), r.words.Say("doctor.incomplete_fix")
+			c.ID, c.Level, c.Message, c.Fix = "incomplete", skill.LevelWarning, w.Say("doctor.incomplete", root.ID, r.short(root.Path)), w.Say("doctor.incomplete_fix")
 		}
 		list = append(list, c)
 	}
@@ -78,13 +83,13 @@ func (r *run) checks(snap *registry.Snapshot) []check {
 	if waiting > 0 {
 		list = append(list, check{
 			ID: "withheld", Level: skill.LevelWarning,
-			Message: r.words.Say("doctor.withheld", waiting), Fix: r.words.Say("hint.trust"),
+			Message: w.Say("doctor.withheld", waiting), Fix: w.Say("hint.trust"),
 		})
 	}
 	for _, d := range append(append(slices.Clone(r.diags), snap.Diagnostics...), found...) {
 		list = append(list, check{ID: d.Code, Level: d.Level, Message: where(d) + " " + d.Message, Fix: d.Fix, File: d.File, Line: d.Line})
 	}
-	list = append(list, check{ID: "sandbox", Level: skill.LevelInfo, Message: r.words.Say("doctor.sandbox", build().Sandbox)})
+	list = append(list, check{ID: "sandbox", Level: skill.LevelInfo, Message: w.Say("doctor.sandbox", build().Sandbox)})
 	order := []skill.Level{skill.LevelError, skill.LevelWarning, skill.LevelInfo}
 	slices.SortStableFunc(list, func(a, b check) int {
 		return slices.Index(order, a.Level) - slices.Index(order, b.Level)
