@@ -39,20 +39,20 @@ func (a *app) readLine() (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// confirm asks a question of the verb's own. Without a person and without --yes the
+// confirm asks a question of the verb's own, by its key. Without a person and without --yes the
 // answer is a refusal.
-func (r *run) confirm(question string) error {
+func (r *run) confirm(key string) error {
 	if r.writing.yes || r.writing.dryRun {
 		return nil
 	}
 	p := r.person()
 	if p == nil {
-		return fail(Refused, "no_answer", "%s nobody is here to answer", question).hinted("hint.yes")
+		return fail(Refused, "no_answer", "%s nobody is here to answer", r.docWords().Say(key)).hinted("hint.yes")
 	}
-	p.Printf("%s [y/N] ", question)
+	p.Printf("%s [y/N] ", r.words.Say(key))
 	answer, err := r.readLine()
 	if err != nil || answer != "y" && answer != "yes" {
-		return fail(Refused, "refused", "%s answered no", question)
+		return fail(Refused, "refused", "%s answered no", r.docWords().Say(key))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deftskills/deft/internal/cli/text"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
@@ -57,10 +56,7 @@ func (r *run) doctor(ctx context.Context) error {
 
 // checks lists every finding: folders first, then what is broken, by weight.
 func (r *run) checks(snap *registry.Snapshot) []check {
-	w := r.words
-	if r.globals.json {
-		w = text.Load("en") // documents are English everywhere
-	}
+	w := r.docWords()
 	var list []check
 	for _, root := range snap.Roots() {
 		c := check{ID: "root", Level: skill.LevelInfo, File: root.Path, Message: w.Say("doctor.root", root.ID, r.short(root.Path), root.Skills, string(root.Trust))}

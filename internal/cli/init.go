@@ -74,7 +74,7 @@ func (r *run) initFile(dir string) error {
 		for line := range strings.Lines(added) {
 			r.err.Printf("%s\n", r.err.Paint(safetext.Green, "+ "+strings.TrimRight(line, "\n")))
 		}
-		if err := r.confirm(r.words.Say("init.ask")); err != nil {
+		if err := r.confirm("init.ask"); err != nil {
 			return err
 		}
 		fallthrough

@@ -236,9 +236,9 @@ func (r *run) routeWhy(ctx context.Context, in deft.Request, name string) error 
 		return err
 	}
 	if !why.Known {
-		reason := fmt.Sprintf("%s is not routed: %s", name, r.words.Say("state."+string(rec.State)))
+		reason := fmt.Sprintf("%s is not routed: %s", name, r.docWords().Say("state."+string(rec.State)))
 		if rec.Skill.Meta.DisableModelInvocation {
-			reason = fmt.Sprintf("%s is not routed: %s", name, r.words.Say("state.manual"))
+			reason = fmt.Sprintf("%s is not routed: %s", name, r.docWords().Say("state.manual"))
 		}
 		if len(rec.Reasons) > 0 {
 			reason += ": " + rec.Reasons[0].Message

@@ -253,6 +253,14 @@ func (r *run) close() error {
 // note adds an exit code that does not stop the run.
 func (r *run) note(e Exit) { r.codes = append(r.codes, e) }
 
+// docWords are the words of what may end in a document: English with --json.
+func (a *app) docWords() text.Words {
+	if a.globals.json {
+		return text.Load("en")
+	}
+	return a.words
+}
+
 // hintf writes a note for people on standard error, unless -q.
 func (r *run) hintf(format string, args ...any) {
 	if !r.globals.quiet {
