@@ -66,6 +66,7 @@ func (a *arbiter) collect(listings []*source.Listing) {
 	for i := range slab {
 		s.All[i] = &slab[i]
 	}
+	a.prefixes()
 	a.sameFiles()
 	slices.SortFunc(s.All, func(x, y *Record) int {
 		return cmp.Or(strings.Compare(x.Location, y.Location), strings.Compare(x.Source.ID, y.Source.ID))
@@ -136,6 +137,9 @@ func (a *arbiter) states() {
 		case !r.Skill.Valid:
 			r.State = Invalid
 			r.Reasons = append(r.Reasons, formatReason(r.Skill))
+		case r.Source.Off != "":
+			r.State = Disabled
+			r.Reasons = append(r.Reasons, sourceOff(r.Source))
 		case withheld(r.Source.Trust):
 			r.State = Untrusted
 			why := a.r.reasons[r.Source.ID]

@@ -112,8 +112,9 @@ func (x *index) build(a *arbiter) {
 }
 
 // Lookup is the one rule of how a name finds a skill: exact name, key, handle, skill
-// id, address, directory name, name@kind, name@source-id, name@path-prefix,
-// location or path. A name finds the record that has it; only where no usable record
+// id, bare name of a plugin's skill, address, directory name, name@kind,
+// name@source-id, name@path-prefix, location or path. A bare name means a plugin's
+// skill only where nobody else may use the name and one plugin has it. A name finds the record that has it; only where no usable record
 // does, one that is shadowed, withheld or invalid: judge State, or use
 // LookupForModel. The error is *UnknownError or *AmbiguousError. Selectors are
 // compared as text and never opened.
@@ -121,24 +122,31 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 	if p := s.lookup.policy; p != nil && len(p.Lookup) > 0 {
 		return s.lookupAs(p, selector)
 	}
-	if r := first(s.lookup.name.find(selector)); r != nil {
-		return r, nil
+	own := unprefixed(s.lookup.name.find(selector))
+	if own != nil && usable(own) {
+		return own, nil
 	}
 	if selector == "" || hostile(selector) {
+		if own != nil {
+			return own, nil
+		}
 		return nil, s.unknown(selector)
 	}
-	key := fold.Key(selector)
-	if r := first(s.lookup.key.find(key)); r != nil {
-		return r, nil
-	}
-	if typed := strings.TrimPrefix(selector, "/"); !strings.ContainsAny(typed, `/\`) { // "/name" is how people start a skill; a path is no name
-		if h := fold.Handle(typed); h != "" {
-			if r := first(s.lookup.handle.find(h)); r != nil {
-				return r, nil
-			}
+	if own == nil {
+		var err error
+		if own, err = s.typed(selector); err != nil {
+			return nil, err
 		}
 	}
-	for _, c := range [...]*column{&s.lookup.id, &s.lookup.address, &s.lookup.dirName} {
+	if own == nil || !usable(own) {
+		if r, err := s.ofPlugin(selector, usable); r != nil || err != nil {
+			return r, err
+		}
+	}
+	if own != nil {
+		return own, nil
+	}
+	for _, c := range [...]*column{&s.lookup.address, &s.lookup.dirName} {
 		switch found := usableFirst(c.find(selector)); {
 		case len(found) == 1:
 			return found[0], nil
@@ -151,6 +159,9 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 	}
 	if r := s.lookupPath(selector); r != nil {
 		return r, nil
+	}
+	if r, err := s.ofPlugin(selector, unusable); r != nil || err != nil {
+		return r, err
 	}
 	return nil, s.unknown(selector)
 }

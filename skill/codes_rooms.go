@@ -35,10 +35,16 @@ var roomCodes = []CodeSpec{
 	{"skill_file_unreadable", LevelWarning, "make it a readable regular file"},
 	{"skill_read_failed", LevelError, "make it a readable regular file"},
 	{"skill_changed_during_read", LevelWarning, ""},
+	// source: plugins.
+	{"plugin_empty", LevelError, "add a skill, a server or a hook to the plugin, or remove it"},
+	{"plugin_manifest", LevelError, "correct the manifest"},
+	{"plugin_bad_path", LevelError, "name a place inside the plugin"},
+	{"plugin_name", LevelWarning, "give the plugin a name of letters, digits and hyphens"},
 	// registry: arbitration.
 	{"copies_differ", LevelWarning, "remove or rename one of the two"},
 	{"duplicate", LevelInfo, "remove one of the two copies"},
 	{"id_duplicate", LevelWarning, "give one of the two another id"},
+	{"plugin_prefix_clash", LevelWarning, "use the longer addresses, or remove one of the two plugins"},
 	{"source_failed", LevelWarning, "report it to the author of the source"},
 	// route, search, catalog.
 	{"route_limit_patterns", LevelWarning, "use fewer keywords"},

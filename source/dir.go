@@ -44,6 +44,12 @@ type DirOptions struct {
 	// Now is the clock that judges whether a file is too young to be trusted by its
 	// times; nil means time.Now.
 	Now func() time.Time
+
+	// judge has the last word about each file that was read, before anybody sees its
+	// entry; nil = what Parse says stands.
+	judge func(src []byte, e *Entry, o skill.ParseOptions)
+	// carried is what entries say of their source; nil = Info.
+	carried *Info
 }
 
 type dirSource struct {

@@ -25,7 +25,8 @@ type Env struct {
 	NoWalkUp  bool                // project roots of Workspace only
 	Ceilings  []string            // directories where the walk-up ends, themselves left out
 	Clients   []string            // further clients whose reading places are roots
-	Overrides map[string]Override // by id of the root table, without the path
+	Overrides map[string]Override // by id of the root table, without the path; a plugin that is off stays listed
+	Plugins   []RegisteredPlugin  // for whom the installed plugins are there
 
 	// The four that only dialect minimax knows.
 	Legacy   []string // former names of the agent, whose folders still count

@@ -28,15 +28,28 @@ func Expand(ctx context.Context, forms []string, e Env) ([]Source, []skill.Diagn
 	var diags []skill.Diagnostic
 	seen := map[string]bool{}
 	for _, form := range forms {
-		src, d := e.form(form)
+		list, d := e.sourcesOf(form)
 		diags = append(diags, d...)
-		if src == nil || seen[src.Info().ID] {
-			continue
+		for _, src := range list {
+			if !seen[src.Info().ID] {
+				seen[src.Info().ID] = true
+				out = append(out, src)
+			}
 		}
-		seen[src.Info().ID] = true
-		out = append(out, src)
 	}
-	return out, diags
+	return Distinct(out), diags
+}
+
+// sourcesOf returns the sources of one form: several for a pattern of plugins.
+func (e Env) sourcesOf(form string) ([]Source, []skill.Diagnostic) {
+	if rest, ok := strings.CutPrefix(form, string(PluginK)+"="); ok && !e.Project {
+		return e.pluginForm(form, rest)
+	}
+	src, diags := e.form(form)
+	if src == nil {
+		return nil, diags
+	}
+	return []Source{src}, diags
 }
 
 func (e Env) form(form string) (Source, []skill.Diagnostic) {
@@ -49,22 +62,10 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 			info.Trust = DefaultTrust(info.Kind)
 		}
 	}
-	if e.os() == "windows" {
-		path = strings.ReplaceAll(path, `\`, "/")
-	}
-	if path == "" || strings.IndexByte(path, 0) >= 0 {
-		return nil, []skill.Diagnostic{finding("path_missing", form, "path is empty or holds a NUL")}
-	}
-	typed := path
-	if !e.Project {
-		var unknown string
-		if path, unknown = e.expandStart(path); unknown != "" {
-			return nil, []skill.Diagnostic{finding("path_variable", form, "variable %s of %q is not set", unknown, form)}
-		}
-	}
-	path = e.absolute(path)
+	typed := e.slashed(path)
+	path, diags := e.located(form, path)
 	if path == "" {
-		return nil, []skill.Diagnostic{finding("path_missing", form, "path %q is relative and there is no workspace", form)}
+		return nil, diags
 	}
 	repo := Repository(e, e.Workspace)
 	if e.Project {
@@ -95,6 +96,31 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 	o.Limits = o.Limits.WithDefaults()
 	o.Boundary = Repository(e, staticPart(path))
 	return &formSource{o: o, typed: typed, workspace: e.Workspace}, nil
+}
+
+func (e Env) slashed(path string) string {
+	if e.os() == "windows" {
+		return strings.ReplaceAll(path, `\`, "/")
+	}
+	return path
+}
+
+// located returns the absolute path of what a person wrote, "" and why there is none.
+func (e Env) located(form, path string) (string, []skill.Diagnostic) {
+	path = e.slashed(path)
+	if path == "" || strings.IndexByte(path, 0) >= 0 {
+		return "", []skill.Diagnostic{finding("path_missing", form, "path is empty or holds a NUL")}
+	}
+	if !e.Project {
+		var unknown string
+		if path, unknown = e.expandStart(path); unknown != "" {
+			return "", []skill.Diagnostic{finding("path_variable", form, "variable %s of %q is not set", unknown, form)}
+		}
+	}
+	if path = e.absolute(path); path == "" {
+		return "", []skill.Diagnostic{finding("path_missing", form, "path %q is relative and there is no workspace", form)}
+	}
+	return path, nil
 }
 
 // absolute returns a cleaned absolute path, one trailing separator removed; metacharacters stay.

@@ -137,7 +137,11 @@ func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, 
 	stamp.Racy = changed || now-after.MtimeNS < int64(racy) || now-after.CtimeNS < int64(racy)
 	e := w.entry(p, file, realFile)
 	e.Stamp = stamp
-	e.Skill = skill.Parse(src, w.options(p, e, w.readSidecars(p, stamp.Sidecars)))
+	o := w.options(p, e, w.readSidecars(p, stamp.Sidecars))
+	e.Skill = skill.Parse(src, o)
+	if w.o.judge != nil {
+		w.o.judge(src, e, o)
+	}
 	if file != SkillFile {
 		add(e.Skill, finding("file_name", p.dir+sep+file, "file is called %q; its name is %s", file, SkillFile))
 	}
@@ -178,8 +182,12 @@ func (w *walker) entry(p place, file, realFile string) *Entry {
 	if real == dir {
 		real = dir // one string for both
 	}
+	info := &w.o.Info
+	if w.o.carried != nil {
+		info = w.o.carried
+	}
 	return &Entry{
-		Source: w.o.Info, From: w.src, Location: loc, Dir: dir, RealDir: real,
+		Source: *info, From: w.src, Location: loc, Dir: dir, RealDir: real,
 		Group: p.group, File: file, RealFile: realFile,
 	}
 }

@@ -50,7 +50,7 @@ const (
 var overrideAliases = map[string]string{"user-cc": "user-claude", "workspace-cc": "workspace-claude"}
 
 // Roots returns the built-in roots of an environment in table order, those of
-// Env.Clients after them. A project root that is really a user, agent or managed
+// Env.Clients and the installed plugins after them. A project root that is really a user, agent or managed
 // root counts as that one; a directory that two rows of one kind name counts once.
 // Roots that do not exist are returned too: they may appear later.
 func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
@@ -82,7 +82,8 @@ func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
 		}
 		out[i] = Dir(r.Info.Path, r)
 	}
-	return out, diags
+	plugins, more := e.pluginRoots()
+	return append(out, plugins...), append(diags, more...)
 }
 
 func managedElsewhere(row rootRow, os string) bool {

@@ -101,6 +101,17 @@ func (s Scan) WithDefaults() Scan {
 	return s
 }
 
+// Plugin bounds the manifest of a plugin.
+type Plugin struct {
+	Manifest int64 // bytes of plugin.json
+	Depth    int   // nesting of its values
+	Paths    int   // paths of skills in it
+	Name     int   // code points of the prefix that it gives its skills
+}
+
+// DefaultPlugin returns bounds that are far above every plugin seen in the wild.
+func DefaultPlugin() Plugin { return Plugin{Manifest: 256 << 10, Depth: 32, Paths: 64, Name: 64} }
+
 // Session bounds what one conversation may hold active.
 type Session struct {
 	Active      int // active skills

@@ -1,0 +1,124 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/internal/fold"
+	"github.com/deftskills/deft/source"
+)
+
+// prefixes tells plugins apart that are called alike: each keeps its skills under
+// NAME@MARKET, where no market tells them apart under NAME@ID.
+func (a *arbiter) prefixes() {
+	ids := map[string][]source.Info{} // by folded prefix
+	for _, r := range a.out.All {
+		if ns := r.Source.Namespace; ns != "" {
+			key := fold.Key(ns)
+			if !slices.ContainsFunc(ids[key], func(i source.Info) bool { return i.ID == r.Source.ID }) {
+				ids[key] = append(ids[key], r.Source)
+			}
+		}
+	}
+	longer := map[string]string{} // by source id
+	for _, key := range slices.Sorted(maps.Keys(ids)) {
+		same := ids[key]
+		if len(same) < 2 {
+			continue
+		}
+		slices.SortFunc(same, func(x, y source.Info) int { return strings.Compare(x.ID, y.ID) })
+		markets := map[string]bool{}
+		for _, i := range same {
+			markets[fold.Key(i.Market)] = i.Market != ""
+		}
+		apart := len(markets) == len(same) && !slices.Contains(slices.Collect(maps.Values(markets)), false)
+		var names, paths []string
+		for _, i := range same {
+			longer[i.ID] = i.Namespace + "@" + i.Market
+			if !apart {
+				longer[i.ID] = i.Namespace + "@" + strings.TrimPrefix(i.ID, string(source.PluginK)+":")
+			}
+			names, paths = append(names, longer[i.ID]), append(paths, cmp.Or(i.Path, i.ID))
+		}
+		a.out.Diagnostics = append(a.out.Diagnostics, finding("plugin_prefix_clash", paths[0],
+			"%d plugins are called %q, in %s: their skills are addressed %s", len(same), same[0].Namespace,
+			strings.Join(paths, ", "), strings.Join(names, ":…, ")+":…"))
+	}
+	if len(longer) == 0 {
+		return
+	}
+	for _, r := range a.out.All {
+		if ns, ok := longer[r.Source.ID]; ok && r.Source.Namespace != "" {
+			e := *r.Entry
+			e.Source.Namespace = ns
+			r.Entry = &e
+		}
+	}
+}
+
+// sourceOff is the reason of skills whose whole source is switched off.
+func sourceOff(i source.Info) Reason {
+	if i.Off == source.PluginOff {
+		return Reason{Code: i.Off, Message: fmt.Sprintf("the plugin %s is switched off", i.Namespace), Fix: "switch the plugin on"}
+	}
+	return Reason{Code: i.Off, Message: fmt.Sprintf("the source %s is switched off", i.ID), Fix: "switch the source on"}
+}
+
+// unprefixed returns the first record that no plugin prefixes, usable ones first.
+func unprefixed(rs []*Record) *Record {
+	var found *Record
+	for _, r := range rs {
+		if r.Source.Namespace == "" && (found == nil || usable(r) && !usable(found)) {
+			found = r
+		}
+	}
+	return found
+}
+
+// typed finds a record that no plugin prefixes by key, handle or id.
+func (s *Snapshot) typed(sel string) (*Record, error) {
+	if r := unprefixed(s.lookup.key.find(fold.Key(sel))); r != nil {
+		return r, nil
+	}
+	if name := strings.TrimPrefix(sel, "/"); !strings.ContainsAny(name, `/\`) { // "/name" is how people start a skill; a path is no name
+		if h := fold.Handle(name); h != "" {
+			if r := unprefixed(s.lookup.handle.find(h)); r != nil {
+				return r, nil
+			}
+		}
+	}
+	ids := slices.DeleteFunc(slices.Clone(s.lookup.id.find(sel)), func(r *Record) bool { return r.Source.Namespace != "" })
+	if ids = usableFirst(ids); len(ids) > 1 {
+		return nil, &AmbiguousError{Selector: sel, Candidates: addressesOf(ids)}
+	}
+	return first(ids), nil
+}
+
+// ofPlugin finds the one plugin's skill that a bare name or PLUGIN:SKILL may mean: one
+// that can be used, or, where none can, what only a person may ask about.
+func (s *Snapshot) ofPlugin(sel string, may func(*Record) bool) (*Record, error) {
+	prefix, name := "", fold.Key(strings.TrimPrefix(sel, "/"))
+	if p, n, ok := strings.Cut(name, ":"); ok {
+		prefix, name = p, n
+	}
+	var found []*Record
+	take := func(rs []*Record) {
+		for _, r := range rs {
+			if ns := r.Source.Namespace; ns != "" && may(r) && (prefix == "" || fold.Key(ns) == prefix) {
+				found = append(found, r)
+			}
+		}
+	}
+	if take(s.lookup.key.find(name)); len(found) == 0 && !strings.ContainsAny(name, `/\`) && name != "" {
+		take(s.lookup.handle.find(fold.Handle(name)))
+	}
+	if len(found) > 1 {
+		return nil, &AmbiguousError{Selector: sel, Candidates: addressesOf(found)}
+	}
+	return first(found), nil
+}
+
+func unusable(r *Record) bool { return !usable(r) }
