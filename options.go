@@ -53,6 +53,7 @@ type Options struct {
 	// anything differs; what a person changed there is moved to its backup first. It
 	// counts in dialect minimax, which reads that folder.
 	Seed bool
+	Plugins     []source.RegisteredPlugin // for whom the installed plugins are there
 	// Project says what becomes of skills in project folders: withheld (the default),
 	// trusted, or refused.
 	Project registry.ProjectTrust
@@ -111,7 +112,7 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) sourceEnv() source.Env {
 	return source.Env{
 		Workspace: o.Workspace, Home: o.Home, DataDir: o.DataDir, Getenv: o.getenv, OS: o.OS,
-		External: !o.NoExternal, NoWalkUp: o.NoWalkUp, Clients: o.Clients, Overrides: o.Roots,
+		External: !o.NoExternal, NoWalkUp: o.NoWalkUp, Clients: o.Clients, Overrides: o.Roots, Plugins: o.Plugins,
 		Agent: o.Agent, Legacy: o.MiniMax.LegacyAgents, NoAgent: o.MiniMax.NoAgentFolders,
 		LinksOut: o.MiniMax.LinksOutside, Bundled: o.MiniMax.Bundled,
 		Format: source.Format{Dialect: o.Dialect, DataDir: o.DataDir}, Now: o.Clock,
@@ -136,12 +137,12 @@ func (o Options) sources(ctx context.Context, env source.Env) ([]source.Source, 
 	}
 	out = append(out, o.More...)
 	if o.OnlySources {
-		return out, diags
+		return source.Distinct(out), diags
 	}
 	roots, more := source.Roots(ctx, env)
 	out = append(out, roots...)
 	out = append(out, o.builtins(env)...)
-	return out, append(diags, more...)
+	return source.Distinct(out), append(diags, more...)
 }
 
 // environment is what the conditions of skills are judged against.

@@ -12,7 +12,7 @@ import (
 )
 
 // prefixes tells plugins apart that are called alike: each keeps its skills under
-// NAME@MARKET, where no market tells them apart under NAME@ID.
+// NAME@MARKET, with a number behind it where two come from one market.
 func (a *arbiter) prefixes() {
 	ids := map[string][]source.Info{} // by folded prefix
 	for _, r := range a.out.All {
@@ -29,19 +29,18 @@ func (a *arbiter) prefixes() {
 		if len(same) < 2 {
 			continue
 		}
-		slices.SortFunc(same, func(x, y source.Info) int { return strings.Compare(x.ID, y.ID) })
-		markets := map[string]bool{}
-		for _, i := range same {
-			markets[fold.Key(i.Market)] = i.Market != ""
-		}
-		apart := len(markets) == len(same) && !slices.Contains(slices.Collect(maps.Values(markets)), false)
+		slices.SortFunc(same, func(x, y source.Info) int {
+			return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.ID, y.ID))
+		})
+		taken := map[string]int{}
 		var names, paths []string
 		for _, i := range same {
-			longer[i.ID] = i.Namespace + "@" + i.Market
-			if !apart {
-				longer[i.ID] = i.Namespace + "@" + strings.TrimPrefix(i.ID, string(source.PluginK)+":")
+			name := i.Namespace + "@" + cmp.Or(i.Market, "unknown")
+			if taken[fold.Key(name)]++; taken[fold.Key(name)] > 1 {
+				name += fmt.Sprintf("-%d", taken[fold.Key(name)])
 			}
-			names, paths = append(names, longer[i.ID]), append(paths, cmp.Or(i.Path, i.ID))
+			longer[i.ID] = name
+			names, paths = append(names, name), append(paths, cmp.Or(i.Path, i.ID))
 		}
 		a.out.Diagnostics = append(a.out.Diagnostics, finding("plugin_prefix_clash", paths[0],
 			"%d plugins are called %q, in %s: their skills are addressed %s", len(same), same[0].Namespace,

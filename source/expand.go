@@ -31,8 +31,8 @@ func Expand(ctx context.Context, forms []string, e Env) ([]Source, []skill.Diagn
 		list, d := e.sourcesOf(form)
 		diags = append(diags, d...)
 		for _, src := range list {
-			if !seen[src.Info().ID] {
-				seen[src.Info().ID] = true
+			if i := src.Info(); i.Kind == PluginK || !seen[i.ID] { // Distinct tells plugins apart
+				seen[i.ID] = true
 				out = append(out, src)
 			}
 		}

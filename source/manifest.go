@@ -279,6 +279,14 @@ func looksLikeVersion(name string) bool {
 	return versionName.MatchString(name) || commitName.MatchString(strings.ToLower(name))
 }
 
+// unversioned returns the directory above those that are named after a version.
+func unversioned(dir string) string {
+	for looksLikeVersion(filepath.Base(dir)) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
 // prefix is the manifest's name, else that of the directory; a version folder is
 // called after the one above it.
 func (r *manifestReader) prefix() string {
@@ -288,11 +296,7 @@ func (r *manifestReader) prefix() string {
 		}
 		return name
 	}
-	dir := r.dir
-	for looksLikeVersion(filepath.Base(dir)) && filepath.Dir(dir) != dir {
-		dir = filepath.Dir(dir)
-	}
-	base := filepath.Base(dir)
+	base := filepath.Base(unversioned(r.dir))
 	if name, _, ok := strings.Cut(base, "@"); ok && name != "" { // name@where it came from
 		base = name
 	}

@@ -70,6 +70,9 @@ func (s *pluginSource) describe(m Manifest) Info {
 		i.Namespace = m.Prefix
 	}
 	i.Kind = cmp.Or(i.Kind, PluginK)
+	if i.Market == "" {
+		i.Market = filepath.Base(filepath.Dir(unversioned(i.Path)))
+	}
 	i.Links = LinksStay
 	i.Version = cmp.Or(m.Version, i.Version)
 	if s.o.Off {

@@ -61,7 +61,7 @@ type Info struct {
 	Priority  float64 // higher is stronger, within kind and nearness
 	Nearness  int     // 0 = nearest level of the walk-up
 	Namespace string  // plugin prefix
-	Market    string  // where a plugin was installed from; "" = unknown
+	Market    string  // where a plugin was installed from, else the folder above it
 	Version   string  // of a plugin, information only
 	Off       string  // why every skill of the source is disabled, a code of explain; "" = it is not
 	Agent     string  // agent scope

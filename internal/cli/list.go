@@ -126,6 +126,9 @@ func (r *run) listTable(show, shadowed []*registry.Record, counts map[*registry.
 		head := rec.Source.ID
 		if rec.Source.Path != "" {
 			head = fmt.Sprintf("%s · %s", rec.Source.Kind, r.short(rec.Source.Path))
+			if v := rec.Source.Version; v != "" {
+				head += " · " + v
+			}
 		}
 		p := at[head]
 		if p == nil {

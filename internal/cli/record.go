@@ -35,10 +35,11 @@ type skillJSON struct {
 }
 
 type sourceJSON struct {
-	ID    string       `json:"id"`
-	Kind  source.Kind  `json:"kind"`
-	Path  string       `json:"path"`
-	Trust source.Trust `json:"trust"`
+	ID      string       `json:"id"`
+	Kind    source.Kind  `json:"kind"`
+	Path    string       `json:"path"`
+	Trust   source.Trust `json:"trust"`
+	Version string       `json:"version"` // of a plugin; "" = none
 }
 
 // reasonJSON is a reason with every field there.
@@ -67,7 +68,7 @@ func recordJSON(rec *registry.Record) skillJSON {
 	j := skillJSON{
 		Name: s.Name, ID: s.ID(), Title: s.Title, Description: s.Description,
 		Location: rec.Location, Dir: rec.Dir, Digest: s.Digest, State: rec.State,
-		Source:         sourceJSON{rec.Source.ID, rec.Source.Kind, rec.Source.Path, rec.Source.Trust},
+		Source:         sourceJSON{rec.Source.ID, rec.Source.Kind, rec.Source.Path, rec.Source.Trust, rec.Source.Version},
 		ModelInvocable: rec.ForModel(),
 		UserInvocable:  rec.State == registry.Available && s.Meta.UserInvocable,
 		Diagnostics:    orEmptyList(s.Diagnostics), Address: rec.Address, Group: rec.Group,
