@@ -43,6 +43,10 @@ type Options struct {
 	Clients     []string // other agents whose folders are read too
 	NoExternal  bool     // leave out the folders that other agents own
 	NoWalkUp    bool     // project roots of Workspace itself only
+	Ceilings    []string // absolute directories where the walk-up ends, themselves left out
+	Depth       int      // group folders below a root, 1 to 16; 0 = 6
+	Ignore      []string // names of directories that are skipped too
+	NoBuiltin   bool     // leave out the skills that come with the program
 	Roots       map[string]source.Override
 	Agent       string // whose folders count; blank = the dialect's default name
 	// MiniMax is what only dialect minimax asks for.
@@ -52,8 +56,8 @@ type Options struct {
 	// Seed writes the built-in skills to the data directory's .builtin-skills when
 	// anything differs; what a person changed there is moved to its backup first. It
 	// counts in dialect minimax, which reads that folder.
-	Seed bool
-	Plugins     []source.RegisteredPlugin // for whom the installed plugins are there
+	Seed    bool
+	Plugins []source.RegisteredPlugin // for whom the installed plugins are there
 	// Project says what becomes of skills in project folders: withheld (the default),
 	// trusted, or refused.
 	Project registry.ProjectTrust
@@ -105,18 +109,27 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
+	if o.Depth < 0 || o.Depth > maxDepth {
+		return o, fmt.Errorf("options: depth %d is not between 1 and %d", o.Depth, maxDepth)
+	}
 	return o, nil
 }
 
+// maxDepth bounds how many group folders lie between a root and a skill.
+const maxDepth = 16
+
 // sourceEnv is what the making of sources may know.
 func (o Options) sourceEnv() source.Env {
-	return source.Env{
+	env := source.Env{
 		Workspace: o.Workspace, Home: o.Home, DataDir: o.DataDir, Getenv: o.getenv, OS: o.OS,
 		External: !o.NoExternal, NoWalkUp: o.NoWalkUp, Clients: o.Clients, Overrides: o.Roots, Plugins: o.Plugins,
 		Agent: o.Agent, Legacy: o.MiniMax.LegacyAgents, NoAgent: o.MiniMax.NoAgentFolders,
 		LinksOut: o.MiniMax.LinksOutside, Bundled: o.MiniMax.Bundled,
 		Format: source.Format{Dialect: o.Dialect, DataDir: o.DataDir}, Now: o.Clock,
+		Ceilings: o.Ceilings, Ignore: o.Ignore,
 	}
+	env.Limits.Depth = o.Depth
+	return env
 }
 
 func (o Options) getenv(name string) string {
@@ -141,7 +154,9 @@ func (o Options) sources(ctx context.Context, env source.Env) ([]source.Source, 
 	}
 	roots, more := source.Roots(ctx, env)
 	out = append(out, roots...)
-	out = append(out, o.builtins(env)...)
+	if !o.NoBuiltin {
+		out = append(out, o.builtins(env)...)
+	}
 	return source.Distinct(out), append(diags, more...)
 }
 

@@ -44,6 +44,7 @@ func (r *run) options() deft.Options {
 		Workspace: r.cwd, Home: r.dirs.Home, DataDir: r.dirs.Data, Environ: r.proc.Environ, OS: r.proc.GOOS,
 		Dialect: skill.Dialect(g.dialect), Sources: g.sources, OnlySources: g.onlySources, Clients: c.Clients,
 		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn,
+		Ceilings: r.ceilings(), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 	}
 	o.Host = &builtin.Host{Profile: "cli", MiniMax: o.Dialect == skill.MiniMax}
@@ -60,6 +61,18 @@ func (r *run) options() deft.Options {
 	return o
 }
 
+// ceilings returns where the walk-up ends, "~" replaced.
+func (r *run) ceilings() []string {
+	var out []string
+	for _, c := range r.config.Tuning.Walk.Ceilings {
+		if rest, ok := strings.CutPrefix(c, "~"); ok {
+			c = filepath.Join(r.dirs.Home, rest)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
 // configured makes the sources of the settings.
 func (r *run) configured(ctx context.Context) []source.Source {
 	if r.globals.onlySources {
@@ -72,8 +85,10 @@ func (r *run) configured(ctx context.Context) []source.Source {
 		}
 		env := source.Env{
 			Workspace: item.Base, Home: r.dirs.Home, DataDir: r.dirs.Data, Getenv: r.env, OS: r.proc.GOOS,
-			Project: item.From.Level == config.Project, Now: r.proc.Now,
+			Project: item.From.Level == config.Project, Now: r.proc.Now, Ignore: r.config.Tuning.Walk.Ignore,
+			Format: source.Format{Dialect: skill.Dialect(r.globals.dialect)},
 		}
+		env.Limits.Depth = r.config.Tuning.Walk.Depth
 		form := item.Path
 		if item.Kind != "" {
 			form = item.Kind + "=" + form
@@ -83,6 +98,9 @@ func (r *run) configured(ctx context.Context) []source.Source {
 		for _, s := range list {
 			if item.Priority != nil {
 				s = source.WithPriority(s, *item.Priority)
+			}
+			if item.Namespace != "" {
+				s = source.Namespaced(s, item.Namespace)
 			}
 			if item.Trust != "" {
 				s = source.WithTrust(s, source.Trust(item.Trust))

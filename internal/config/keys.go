@@ -37,9 +37,11 @@ type SourceItem struct {
 	Kind     string   `json:"kind"`     // "" = project
 	Priority *float64 `json:"priority"` // nil = the default of its kind
 	Trust    string   `json:"trust"`    // "" = the default of its kind
-	Off      bool     `json:"off"`      // enabled: false
-	From     From     `json:"from"`
-	Base     string   `json:"-"` // the folder that Path counts from
+	// Namespace stands before the names of its skills, as a plugin's does; "" = nothing.
+	Namespace string `json:"namespace"`
+	Off       bool   `json:"off"` // enabled: false
+	From      From   `json:"from"`
+	Base      string `json:"-"` // the folder that Path counts from
 }
 
 // Switch changes one of the roots that deft knows.
@@ -60,6 +62,7 @@ type Provider struct {
 // Config is what the files say, defaults included. It is a plain value; package
 // cli lays environment and flags over it.
 type Config struct {
+	Tuning        Tuning // skills.walk, builtin, watch, refresh
 	Sources       []SourceItem
 	External      bool                // skills.external.enabled: read other agents' folders
 	WalkUp        bool                // skills.external.walkUp
@@ -77,7 +80,7 @@ type Config struct {
 // New returns the defaults.
 func New() *Config {
 	return &Config{
-		External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
+		Tuning: defaultTuning(), External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
 		Roots: map[string]Switch{}, Models: map[string]Provider{}, from: map[string]From{},
 	}
 }
@@ -113,6 +116,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},
 	}
+	values = append(values, c.Tuning.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}
@@ -130,7 +134,7 @@ func orEmpty[T any](list []T) []T {
 var aliases = map[string]string{"user-claude": "user-cc", "workspace-claude": "workspace-cc"}
 
 // kinds are the kinds that a path form may name.
-var kinds = []string{"managed", "project", "agent", "user", "package"}
+var kinds = []string{"managed", "project", "agent", "user", "plugin", "package"}
 
 // trusts are the trusts that a person may give a source of their own.
 var trusts = []string{"trusted", "workspace", "untrusted", "pending", "denied"}

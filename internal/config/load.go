@@ -46,6 +46,7 @@ func Load(in Input) (*Config, []skill.Diagnostic) {
 	default:
 		l.file(in, in.ProjectFile, Project)
 	}
+	l.settle()
 	return c, l.diags
 }
 
@@ -158,6 +159,9 @@ func (l *loader) mapping(n *yaml.Node, prefix string, keys func() table) {
 		if !ok {
 			set, ok = known["*"]
 		}
+		if !ok && l.usersOnly(k, prefix) {
+			continue
+		}
 		if !ok {
 			l.add(l.located(k, "config_unknown", fmt.Sprintf("key %q is not known here", prefix+k.Value), unknownFix(known)))
 			continue
@@ -182,7 +186,7 @@ func (l *loader) keys() table {
 			l.mapping(v, key+".", func() table { return table{"sources": l.sources} })
 		}}
 	}
-	c := l.config
+	c, tuning := l.config, l.tuningKeys()
 	sub := func(keys table) setter {
 		return func(key string, _, v *yaml.Node) { l.mapping(v, key+".", func() table { return keys }) }
 	}
@@ -196,6 +200,7 @@ func (l *loader) keys() table {
 			"clients": l.clients,
 			"trust": sub(table{"project": l.text((*string)(&c.TrustProject),
 				oneOf([]string{string(TrustAsk), string(TrustAlways), string(TrustNever)}), "ask, always or never")}),
+			"walk": tuning["walk"], "builtin": tuning["builtin"], "watch": tuning["watch"], "refresh": tuning["refresh"],
 		}),
 		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
 		"models": func(key string, _, v *yaml.Node) {
@@ -301,7 +306,7 @@ func (l *loader) source(key string, n *yaml.Node) (SourceItem, bool) {
 		return item, true
 	}
 	if n.Kind != yaml.MappingNode {
-		l.bad(n, fmt.Sprintf("%s is %s, not a path; it is skipped", key, describe(n)), "write a path, or {path, kind, priority, trust, enabled}")
+		l.bad(n, fmt.Sprintf("%s is %s, not a path; it is skipped", key, describe(n)), "write a path, or {path, kind, priority, trust, namespace, enabled}")
 		return item, false
 	}
 	enabled, priority := true, math.NaN()
@@ -313,6 +318,7 @@ func (l *loader) source(key string, n *yaml.Node) (SourceItem, bool) {
 	}
 	if l.level == User {
 		keys["trust"] = l.text(&item.Trust, oneOf(trusts), strings.Join(trusts, ", "))
+		keys["namespace"] = l.text(&item.Namespace, prefixName, "a name without blanks, colons, slashes and @")
 	}
 	l.mapping(n, key+".", func() table { return keys })
 	item.Off = !enabled
