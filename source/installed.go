@@ -38,10 +38,11 @@ const pluginNames = 10_000
 // that is registered for this project, else for the user, else the highest on disk if
 // none is registered at all. A version that only another project registers is never used.
 func InstalledPlugins(e Env) ([]InstalledPlugin, []skill.Diagnostic) {
-	if e.DataDir == "" {
+	data := DataDir(e)
+	if data == "" {
 		return nil, nil
 	}
-	root := filepath.Join(e.DataDir, "plugins")
+	root := filepath.Join(data, "plugins")
 	folders, diags := directoriesOf(root)
 	var out []InstalledPlugin
 	for _, f := range folders {

@@ -50,8 +50,9 @@ const (
 var overrideAliases = map[string]string{"user-cc": "user-claude", "workspace-cc": "workspace-claude"}
 
 // Roots returns the built-in roots of an environment in table order, those of
-// Env.Clients and the installed plugins after them. A project root that is really a user, agent or managed
-// root counts as that one; a directory that two rows of one kind name counts once.
+// Env.Clients and the installed plugins after them. A project root that is really a
+// user, agent or managed root counts as that one; a directory that two rows of one
+// kind name counts once.
 // Roots that do not exist are returned too: they may appear later.
 func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
 	if e.Format.Dialect == skill.MiniMax {
@@ -59,7 +60,8 @@ func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
 		for _, o := range e.minimaxRoots() {
 			out = append(out, Dir(o.Info.Path, o))
 		}
-		return out, nil
+		plugins, diags := e.pluginRoots()
+		return append(out, plugins...), diags
 	}
 	levels := Levels(e)
 	var roots []DirOptions
