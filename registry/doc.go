@@ -20,6 +20,7 @@
 //	the JSON form of minimax      shape.go
 //	states, groups, trust guard   arbitrate.go
 //	how a name finds a skill      lookup.go
+//	prefixes and bare names       plugins.go
 //	the reasons of explain        explain.go
 //	refresh                       registry.go
 //	folder trust of one run       trust.go

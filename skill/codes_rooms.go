@@ -39,6 +39,7 @@ var roomCodes = []CodeSpec{
 	{"plugin_empty", LevelError, "add a skill, a server or a hook to the plugin, or remove it"},
 	{"plugin_manifest", LevelError, "correct the manifest"},
 	{"plugin_bad_path", LevelError, "name a place inside the plugin"},
+	{"plugin_removable", LevelInfo, "remove the folder"},
 	{"plugin_name", LevelWarning, "give the plugin a name of letters, digits and hyphens"},
 	// registry: arbitration.
 	{"copies_differ", LevelWarning, "remove or rename one of the two"},

@@ -28,6 +28,9 @@
 //	how a file is opened                  tree_unix.go, tree_other.go
 //	reading, stamps, reuse                read.go
 //	text and resources of one skill       load.go, text.go
+//	what a plugin's manifest may say      manifest.go
+//	the skills of one plugin              plugin.go, plugin_form.go
+//	installed plugins and their versions  installed.go
 //	skills given in code                  data.go
 //	a diagnostic's level or fix           codes.go
 package source

@@ -167,6 +167,9 @@ func (e Env) pluginRoots() ([]Source, []skill.Diagnostic) {
 	installed, diags := InstalledPlugins(e)
 	var out []Source
 	for _, p := range installed {
+		if p.Removable {
+			diags = append(diags, finding("plugin_removable", p.Dir, "version %s of plugin %q is not used: another one counts", p.Version, p.Name))
+		}
 		if !p.Use {
 			continue
 		}

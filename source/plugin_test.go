@@ -313,6 +313,42 @@ func TestOfSeveralVersionsOneCounts(t *testing.T) {
 	}
 }
 
+func TestPluginsAreNamedByPathOrPattern(t *testing.T) {
+	t.Parallel()
+	ws := tempDir(t)
+	for _, p := range []string{"a", "b", "c/d"} {
+		addPlugin(t, filepath.Join(ws, "plugins", p), "", "")
+	}
+	write(t, filepath.Join(ws, "plugins", "readme.txt"), "no plugin")
+	e := source.Env{Workspace: ws, OS: "linux", Getenv: func(string) string { return "" }}
+	for form, c := range map[string]struct {
+		ids   []string
+		codes []string
+	}{
+		"plugin=plugins/a":                   {[]string{"plugin:a"}, nil},
+		"plugin=" + ws + "/plugins/a/":       {[]string{"plugin:a"}, nil},
+		"plugin=plugins/{a,b}":               {[]string{"plugin:a", "plugin:b"}, nil},
+		"plugin=plugins/[ab]":                {[]string{"plugin:a", "plugin:b"}, nil},
+		"plugin=plugins/*/d":                 {[]string{"plugin:d"}, nil},
+		"plugin=plugins/x*":                  {nil, []string{"path_missing"}},
+		"plugin=plugins/**":                  {nil, []string{"path_glob"}},
+		"plugin=plugins/[":                   {nil, []string{"path_glob"}},
+		"plugin=" + strings.Repeat("*/", 17): {nil, []string{"path_glob"}},
+		"plugin=$NOWHERE/x":                  {nil, []string{"path_variable"}},
+		"plugin=":                            {nil, []string{"path_missing"}},
+		"plugin=later":                       {[]string{"plugin:later"}, nil},
+	} {
+		list, diags := source.Expand(t.Context(), []string{form, form}, e)
+		var ids []string
+		for _, s := range list {
+			ids = append(ids, s.Info().ID)
+		}
+		if !slices.Equal(ids, c.ids) || !slices.Equal(slices.Compact(codes(diags)), c.codes) {
+			t.Errorf("%s: %v %v", form, ids, diags)
+		}
+	}
+}
+
 func TestInstalledPluginsAreRoots(t *testing.T) {
 	t.Parallel()
 	data := tempDir(t)
@@ -333,6 +369,10 @@ func TestInstalledPluginsAreRoots(t *testing.T) {
 	want := []string{"plugin:flat", "plugin:kit", "plugin:kit@b"}
 	if ids := slices.Sorted(maps.Keys(got)); !slices.Equal(ids, want) || len(diags) != 0 {
 		t.Fatalf("%v %v", ids, diags)
+	}
+	addPlugin(t, filepath.Join(data, "plugins", "kit@a", "0.9.0"), "", "")
+	if _, diags := source.Roots(t.Context(), source.Env{DataDir: data}); !slices.Equal(codes(diags), []string{"plugin_removable"}) {
+		t.Errorf("an older version: %v", diags)
 	}
 	if got["plugin:flat"].Off != source.PluginOff || got["plugin:kit"].Priority != 3 || got["plugin:kit"].Market != "a" {
 		t.Errorf("%+v", got)
