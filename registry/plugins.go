@@ -58,6 +58,15 @@ func (a *arbiter) prefixes() {
 	}
 }
 
+// atMost bounds what the trust of a folder gives a source in it: the packages and
+// plugins that a project keeps are still somebody else's.
+func atMost(i source.Info, t source.Trust) source.Trust {
+	if i.Trust == source.Pending && t == source.Workspace && (i.Kind == source.Package || i.Kind == source.PluginK) {
+		return source.Untrusted
+	}
+	return t
+}
+
 // sourceOff is the reason of skills whose whole source is switched off.
 func sourceOff(i source.Info) Reason {
 	if i.Off == source.PluginOff {

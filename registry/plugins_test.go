@@ -100,3 +100,21 @@ func TestSkillsOfAPluginThatIsOffAreDisabled(t *testing.T) {
 		t.Error("a model finds it")
 	}
 }
+
+func TestATrustedFolderDoesNotVouchForItsPackages(t *testing.T) {
+	t.Parallel()
+	r, err := registry.Open(t.Context(), registry.Config{Trust: registry.ProjectAlways, Sources: []source.Source{
+		src("ws", source.Project, source.Pending, named("own")...),
+		src("package:/repo/vendor/x", source.Package, source.Pending, named("commit")...),
+		source.WithTrust(plugin(source.Info{ID: "plugin:p", Namespace: "p"}, "lint"), source.Pending),
+		src("user", source.User, source.Trusted, named("commit")...),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Snapshot()
+	want(t, "of the project", lookup(t, s, "own").Source.Trust, source.Workspace)
+	want(t, "of a plugin", lookup(t, s, "p:lint").Source.Trust, source.Untrusted)
+	want(t, "of a package", lookup(t, s, "commit@package").Source.Trust, source.Untrusted)
+	want(t, "the name stays", lookup(t, s, "commit").Source.ID, "user")
+}

@@ -82,6 +82,7 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 		r.reasons[info.ID] = Reason{}
 		if c.Trust != nil {
 			trust, why := c.Trust.Trust(ctx, info, nil)
+			trust = atMost(info, trust)
 			r.reasons[info.ID] = why
 			if trust != info.Trust {
 				src = source.WithTrust(src, trust)

@@ -42,7 +42,7 @@ func Expand(ctx context.Context, forms []string, e Env) ([]Source, []skill.Diagn
 
 // sourcesOf returns the sources of one form: several for a pattern of plugins.
 func (e Env) sourcesOf(form string) ([]Source, []skill.Diagnostic) {
-	if rest, ok := strings.CutPrefix(form, string(PluginK)+"="); ok && !e.Project {
+	if rest, ok := strings.CutPrefix(form, string(PluginK)+"="); ok {
 		return e.pluginForm(form, rest)
 	}
 	src, diags := e.form(form)

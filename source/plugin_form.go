@@ -20,6 +20,13 @@ func (e Env) pluginForm(form, path string) ([]Source, []skill.Diagnostic) {
 	if path == "" {
 		return nil, diags
 	}
+	info := Info{Priority: formPriority, Origin: "source " + form}
+	if e.Project {
+		if !within(resolved(staticPart(path)), resolved(Repository(e, e.Workspace))) {
+			return nil, []skill.Diagnostic{finding("root_outside_project", path, "plugin %q of the project lies outside of it", path)}
+		}
+		info.Priority, info.Trust = 0, Pending
+	}
 	dirs := []string{path}
 	if isGlob(path) {
 		if dirs, diags = pluginDirs(path, e.Limits.WithDefaults()); len(dirs) == 0 && len(diags) == 0 {
@@ -28,7 +35,7 @@ func (e Env) pluginForm(form, path string) ([]Source, []skill.Diagnostic) {
 	}
 	var out []Source
 	for _, dir := range dirs {
-		out = append(out, Plugin(dir, e.pluginOptions(Info{Priority: formPriority, Origin: "source " + form})))
+		out = append(out, Plugin(dir, e.pluginOptions(info)))
 	}
 	return out, diags
 }

@@ -349,6 +349,27 @@ func TestPluginsAreNamedByPathOrPattern(t *testing.T) {
 	}
 }
 
+func TestAProjectsPluginsStayInTheProject(t *testing.T) {
+	t.Parallel()
+	repo, outside := tempDir(t), tempDir(t)
+	addPlugin(t, filepath.Join(repo, "tools", "kit"), "", "")
+	addPlugin(t, filepath.Join(outside, "far"), "", "")
+	link(t, filepath.Join(outside, "far"), filepath.Join(repo, "far"))
+	e := source.Env{Workspace: repo, Project: true}
+	list, diags := source.Expand(t.Context(), []string{
+		"plugin=tools/kit", "plugin=" + outside + "/far", "plugin=../x", "plugin=far",
+	}, e)
+	if len(list) != 1 || !slices.Equal(slices.Compact(codes(diags)), []string{"root_outside_project"}) || len(diags) != 3 {
+		for _, s := range list {
+			t.Errorf("%+v", s.Info())
+		}
+		t.Fatal(diags)
+	}
+	if i := list[0].Info(); i.ID != "plugin:kit" || i.Trust != source.Pending || i.Priority != 0 {
+		t.Errorf("%+v", i)
+	}
+}
+
 func TestInstalledPluginsAreRoots(t *testing.T) {
 	t.Parallel()
 	data := tempDir(t)
