@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +29,20 @@ type Config struct {
 	QuietCopies bool             // no copies_differ
 	Filters     Filters          // what else hides winners
 	Now         func() time.Time // nil = time.Now
+
+	// Cooldown is how long ForTurn takes a check for recent, counted from its end; 0 =
+	// 30 seconds, below 0 = ForTurn never checks.
+	Cooldown time.Duration
+	// Blocking makes ForTurn wait for a check that is due instead of answering at once.
+	Blocking bool
+	// Report is told each diagnostic once a content version of its file, with those of
+	// the watcher and of refreshes that failed; nil = nobody. It is called by one
+	// goroutine at a time and must not call the registry.
+	Report func(skill.Diagnostic)
+	// Index is a directory that this registry keeps its index in, so that the next start
+	// reads no file that is unchanged; "" = none. Stamp names the build: an index of
+	// another one is not read. Whatever is there may be deleted at any time.
+	Index, Stamp string
 }
 
 // Registry holds the current Snapshot of its sources. Safe for concurrent use.
@@ -42,23 +55,28 @@ type Registry struct {
 	disabled []string // locations that a person switched off, sorted; of the last run
 
 	current atomic.Pointer[Snapshot]
+	latest  atomic.Pointer[[]*source.Listing]
+	checked atomic.Int64 // when the last check ended, Unix nanoseconds
+	covered atomic.Bool  // a watcher sees every change
 
-	mu       sync.Mutex
-	running  *run
-	listings []*source.Listing // of the last run
-}
+	mu      sync.Mutex // guards what follows
+	running *run
+	queued  *run
+	closed  bool
+	subs    subscribers
+	watcher *watcher
 
-// run is one refresh in flight; callers that overlap share it.
-type run struct {
-	done chan struct{}
-	snap *Snapshot
-	err  error
-}
+	// Only the run in flight uses what follows.
+	listings []*source.Listing // as scanned
+	shown    []*source.Listing // as arbitrated: last good versions in place of broken ones
+	reported reports
+	index    *diskIndex
+	digest   [32]byte // of Dump of digestOf
+	digestOf *Snapshot
 
-// RefreshOptions configures one refresh.
-type RefreshOptions struct {
-	// Full reads every file again, whatever the stamps say.
-	Full bool
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	work sync.WaitGroup // every goroutine of the registry
 }
 
 // Open discovers every source once and returns the registry. The error is for a
@@ -73,7 +91,11 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 		c.Now = time.Now
 	}
 	p.place(c.Sources, c.Workspace)
+	if c.Cooldown == 0 {
+		c.Cooldown = defaultCooldown
+	}
 	r := &Registry{c: c, policy: p, reasons: map[string]Reason{}}
+	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, src := range c.Sources {
 		info := src.Info()
 		if _, twice := r.reasons[info.ID]; twice {
@@ -91,7 +113,10 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 		r.sources = append(r.sources, src)
 	}
 	r.listings = make([]*source.Listing, len(r.sources))
+	r.shown = make([]*source.Listing, len(r.sources))
+	r.index = openIndex(r)
 	if _, err := r.Refresh(ctx, RefreshOptions{}); err != nil {
+		r.end()
 		return nil, err
 	}
 	return r, nil
@@ -103,79 +128,6 @@ func (r *Registry) Snapshot() *Snapshot { return r.current.Load() }
 // Sources returns the registry's sources, with the trust that was decided, in the
 // order of search.
 func (r *Registry) Sources() []source.Source { return append([]source.Source(nil), r.sources...) }
-
-// Refresh scans every source again, reading changed files only, and swaps the
-// Snapshot if anything differs. Calls that overlap share one run. The error is that
-// of the context; the old Snapshot then stays.
-func (r *Registry) Refresh(ctx context.Context, o RefreshOptions) (*Snapshot, error) {
-	r.mu.Lock()
-	if running := r.running; running != nil {
-		r.mu.Unlock()
-		select {
-		case <-running.done:
-			return running.snap, running.err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	mine := &run{done: make(chan struct{})}
-	r.running = mine
-	r.mu.Unlock()
-
-	mine.snap, mine.err = r.discover(ctx, o)
-	r.mu.Lock()
-	r.running = nil
-	r.mu.Unlock()
-	close(mine.done)
-	return mine.snap, mine.err
-}
-
-// discover makes the next Snapshot. Only the run in flight calls it.
-func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, error) {
-	start := r.c.Now()
-	listings, err := r.scan(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	old := r.current.Load()
-	off := r.c.Filters.disabled(ctx)
-	steady := slices.Equal(off, r.disabled)
-	r.disabled = off
-	if old != nil && steady && r.unchanged(listings) {
-		r.listings = listings
-		same := *old
-		same.Metrics = metricsOf(listings)
-		same.Metrics.Skills = old.Metrics.Skills
-		same.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
-		return &same, nil // Snapshot keeps its pointer: what others made from it stays good
-	}
-	r.listings = listings
-	a := &arbiter{r: r, out: &Snapshot{Version: 1, Complete: true, Generated: start}}
-	a.out.lookup.workspace = r.c.Workspace
-	next := a.arbitrate(listings)
-	next.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
-	if old != nil {
-		next.Version = old.Version
-		if next.digest() != old.digest() {
-			next.Version++
-		}
-	}
-	r.current.Store(next)
-	return next, nil
-}
-
-// unchanged says whether the listings hold the very entries and findings of the last
-// run: then arbitration would decide the same, and is not asked.
-func (r *Registry) unchanged(listings []*source.Listing) bool {
-	for i, l := range listings {
-		was := r.listings[i]
-		if was == nil || l.Complete != was.Complete || !slices.Equal(l.Entries, was.Entries) ||
-			!slices.Equal(l.Diagnostics, was.Diagnostics) || !slices.Equal(l.Skipped, was.Skipped) {
-			return false
-		}
-	}
-	return true
-}
 
 func metricsOf(listings []*source.Listing) Metrics {
 	m := Metrics{Sources: len(listings)}
@@ -202,6 +154,9 @@ func (r *Registry) scan(ctx context.Context, o RefreshOptions) ([]*source.Listin
 					return
 				}
 				prev := r.listings[i]
+				if prev == nil {
+					prev = r.index.load(i)
+				}
 				if o.Full {
 					prev = nil
 				}

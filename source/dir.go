@@ -123,6 +123,9 @@ func (s *dirSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
 	w.remember(prev)
 	root := s.o.Info.Path
 	real, err := filepath.EvalSymlinks(root)
+	if real != root {
+		w.out.Awaited = append(w.out.Awaited, root)
+	}
 	if err != nil {
 		w.missingRoot(root, err)
 		return w.out, nil
@@ -164,6 +167,7 @@ func (w *walker) missingRoot(root string, err error) {
 
 func (w *walker) unreadableRoot(root string, err error) {
 	w.out.Complete = false
+	w.out.Awaited = append(w.out.Awaited, root) // permissions may be given back
 	w.note("root_unreadable", root, "root %q cannot be read: %v", root, cause(err))
 }
 

@@ -81,6 +81,7 @@ func (w *walker) resolve(link string) (real string, ok bool) {
 	case err == nil:
 		w.skip("link_outside", name, link, "link leads to %q, which is neither in the project nor in another configured root", real)
 	case errors.Is(err, fs.ErrNotExist):
+		w.await(link)
 		w.skip("dangling", name, link, "link leads to %q, which does not exist", readLink(link))
 	case isLoop(err) || strings.Contains(err.Error(), "too many links"):
 		w.skip("link_cycle", name, link, "link to %q leads back to itself", readLink(link))
@@ -88,6 +89,17 @@ func (w *walker) resolve(link string) (real string, ok bool) {
 		w.skip("dangling", name, link, "link to %q cannot be followed: %v", readLink(link), cause(err))
 	}
 	return "", false
+}
+
+// await remembers where a dangling link leads.
+func (w *walker) await(link string) {
+	target := readLink(link)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(link), target)
+	}
+	if w.mayLead(filepath.Clean(target)) {
+		w.out.Awaited = append(w.out.Awaited, filepath.Clean(target))
+	}
 }
 
 // followDir walks a linked child or group folder. p is the link's own place.
@@ -179,7 +191,7 @@ func (w *walker) buildVisited() {
 	}
 	w.visited = map[[2]uint64]*Entry{}
 	w.aliases = map[*Entry][]string{}
-	for _, g := range w.groups {
+	for _, g := range w.out.Dirs {
 		if id, _, err := dirID(g); err == nil {
 			w.visited[id] = nil
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,7 +74,9 @@ func (w *walker) cold(p place) (visit, bool) {
 		return visit{}, false
 	}
 	*buf = src[:0]
-	return w.build(p, SkillFile, "", src, Stamp{File: after, Sidecars: w.sidecarStamps(p)}, false), true
+	stamp := w.surroundings(p, nil)
+	stamp.File = after
+	return w.build(p, SkillFile, "", src, stamp, false, nil), true
 }
 
 // load reads the skill of one directory, or takes it from the former listing when
@@ -99,8 +102,17 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 	if before.Size > max {
 		return w.broken(p, file, finding("limit_file", p.dir+sep+file, "%s has %d bytes; the limit is %d", file, before.Size, max))
 	}
-	stamp := Stamp{File: before, Sidecars: w.sidecarStamps(p)}
-	if old := w.former[p.dir]; old != nil && old.File == file && old.RealFile == realFile && (old.RealDir == p.real || old.Dir == "") && old.Stamp.Same(stamp) {
+	old := w.former[p.dir]
+	if old != nil && (old.File != file || old.RealFile != realFile || (old.RealDir != p.real && old.Dir != "")) {
+		old = nil
+	}
+	stamp := w.surroundings(p, old)
+	stamp.File = before
+	if old != nil && old.Stamp.Same(stamp) {
+		if old.Stamp.Dir != stamp.Dir {
+			stamp.Racy = old.Stamp.Racy
+			old = restamped(old, stamp)
+		}
 		return visit{state: reused, entry: old, at: p}
 	}
 	name := p.dir + sep + file
@@ -126,15 +138,18 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 	}
 	*buf = src[:0]
 	stamp.File = after
-	return w.build(p, file, realFile, src, stamp, changed)
+	return w.build(p, file, realFile, src, stamp, changed, old)
 }
 
-// build makes the entry of a file that was read.
-func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, changed bool) visit {
+// build makes the entry of a file that was read. A file that says what it said when
+// old was read keeps the Skill of old, so that a touch is no change.
+func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, changed bool, old *Entry) visit {
 	w.read.Add(1)
-	after := stamp.File
-	now := w.o.Now().UnixNano()
-	stamp.Racy = changed || now-after.MtimeNS < int64(racy) || now-after.CtimeNS < int64(racy)
+	stamp.Racy = changed || w.young(stamp.File)
+	if old != nil && !changed && stamp.Sidecars == nil && old.Stamp.Sidecars == nil && old.read() && skill.FileDigest(src) == old.Skill.File {
+		progress.Add(w.ctx, 1)
+		return visit{state: isSkill, entry: restamped(old, stamp), at: p}
+	}
 	e := w.entry(p, file, realFile)
 	e.Stamp = stamp
 	o := w.options(p, e, w.readSidecars(p, stamp.Sidecars))
@@ -149,6 +164,31 @@ func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, 
 		add(e.Skill, finding("changed_during_read", p.dir+sep+file, "%s changed while it was read", file))
 	}
 	return visit{state: isSkill, entry: e, at: p}
+}
+
+// young says whether a file was changed so shortly ago, or in the future, that another
+// change may leave its times as they are.
+func (w *walker) young(st FileStamp) bool {
+	now := w.o.Now().UnixNano()
+	return now-st.MtimeNS < int64(racy) || now-st.CtimeNS < int64(racy)
+}
+
+// restamped is an entry with another stamp and the very same skill.
+func restamped(e *Entry, s Stamp) *Entry {
+	c := *e
+	c.Stamp = s
+	return &c
+}
+
+// Whole reports whether the entry is a usable skill whose file was read in one piece,
+// not while it was written to.
+func (e *Entry) Whole() bool {
+	return e.Skill.Valid && e.read()
+}
+
+// read says whether the entry's file was read in one piece.
+func (e *Entry) read() bool {
+	return e.Skill.File != "" && !slices.ContainsFunc(e.Skill.Diagnostics, func(d skill.Diagnostic) bool { return d.Code == "changed_during_read" })
 }
 
 // add attaches a finding to a skill that nobody else has seen yet.
@@ -203,20 +243,34 @@ func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.Parse
 	}
 }
 
-// sidecarStamps looks at both sidecars without opening them.
-func (w *walker) sidecarStamps(p place) *[2]FileStamp {
-	var got *[2]FileStamp
+// surroundings stamps a skill's directory and looks at both sidecars without opening
+// them. The directory comes first: whatever appears after that shows in its next stamp.
+func (w *walker) surroundings(p place, old *Entry) Stamp {
+	var s Stamp
+	dir, typ, err := p.t.look(p.rel)
+	if err == nil && typ == typeDir && dir.Dev != 0 && !w.young(dir) { // only real inodes change when a name comes
+		s.Dir = dir
+	}
+	if old != nil && old.Stamp.Sidecars == nil && s.Dir != (FileStamp{}) && s.Dir == old.Stamp.Dir {
+		return s
+	}
 	for i, name := range sidecars {
+		if parent, _, below := strings.Cut(name, "/"); below {
+			if _, typ, err := p.t.look(join(p.rel, parent)); err == nil && typ == typeAbsent {
+				continue
+			}
+			s.Dir = FileStamp{} // a file that appears below says nothing to the directory above
+		}
 		st, typ, err := p.t.look(join(p.rel, name))
 		if err != nil || typ == typeAbsent || typ == typeDir {
 			continue
 		}
-		if got == nil {
-			got = new([2]FileStamp)
+		if s.Sidecars == nil {
+			s.Sidecars = new([2]FileStamp)
 		}
-		got[i] = st
+		s.Sidecars[i] = st
 	}
-	return got
+	return s
 }
 
 // readSidecars reads the sidecars that exist. One that cannot be read is handed over

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"io/fs"
+	"slices"
 
 	"github.com/deftskills/deft/skill"
 )
@@ -85,12 +86,26 @@ type Source interface {
 	Open(ctx context.Context, e *Entry, rel string) (fs.File, error)
 }
 
+// Watchable is a Source that notices changes itself; notify may be called from any
+// goroutine and returns at once. stop returns when no call will begin any more.
+type Watchable interface {
+	Watch(ctx context.Context, notify func(Event)) (stop func(), err error)
+}
+
+// Event says that a source may list something else now.
+type Event struct {
+	Path string // what changed, where it has a path
+}
+
 // Stamp identifies one state of SKILL.md and its sidecars without reading them.
 // The zero Stamp equals nothing, not even itself; compare with Same.
 type Stamp struct {
 	File     FileStamp     // of SKILL.md
 	Sidecars *[2]FileStamp // SKILL.config.json, agents/openai.yaml; nil when both are absent
-	Racy     bool          // younger than two seconds at the scan: not to be trusted next time
+	// Dir is of the directory, zero where it was too young or cannot prove anything. While
+	// it stays, no sidecar has come: files that are absent need no look. Same ignores it.
+	Dir  FileStamp
+	Racy bool // younger than two seconds at the scan: not to be trusted next time
 }
 
 // FileStamp is what the file system says about one file.
@@ -141,6 +156,32 @@ type Listing struct {
 	Skipped     []Skipped
 	Complete    bool // false: a limit was reached or a part could not be read
 	Stats       Stats
+
+	// Dirs are the real directories whose names were listed: the root and its group
+	// folders. A name that comes or goes there may be a skill.
+	Dirs []string
+	// Awaited are paths that would change the listing by appearing, or by leading
+	// elsewhere: a missing root, a linked one, the target of a dangling link.
+	Awaited []string
+}
+
+// Equal reports whether two listings say the same of the same skills. Stamps are no
+// part of that: a file that was touched says what it said.
+func (l *Listing) Equal(o *Listing) bool {
+	return l.Complete == o.Complete && slices.EqualFunc(l.Entries, o.Entries, sameEntry) &&
+		slices.Equal(l.Diagnostics, o.Diagnostics) && slices.Equal(l.Skipped, o.Skipped)
+}
+
+func sameEntry(a, b *Entry) bool {
+	return a == b || (a.Skill == b.Skill && a.Source == b.Source && a.Location == b.Location &&
+		a.RealDir == b.RealDir && a.RealFile == b.RealFile && a.Group == b.Group && a.Stale == b.Stale && slices.Equal(a.Aliases, b.Aliases))
+}
+
+// Clone returns a listing whose entries can be exchanged without changing l.
+func (l *Listing) Clone() *Listing {
+	c := *l
+	c.Entries = slices.Clone(l.Entries)
+	return &c
 }
 
 // Skipped names a place that looks like a skill but is none, for explain: Code is

@@ -44,3 +44,10 @@ type tree interface {
 	read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error)
 	close()
 }
+
+// DirID identifies the directory that path leads to, however it was reached; ok is
+// false where there is none.
+func DirID(path string) (id [2]uint64, ok bool) {
+	id, isDir, err := dirID(path)
+	return id, err == nil && isDir
+}

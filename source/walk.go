@@ -58,7 +58,6 @@ type walker struct {
 	out      *Listing
 	former   map[string]*Entry // of the previous listing, by Dir
 
-	groups  []string // real paths of directories that were listed
 	links   []place
 	visited map[[2]uint64]*Entry // nil entry: a group folder; built when the first link needs it
 	aliases map[*Entry][]string
@@ -168,7 +167,7 @@ func (w *walker) walk(p place) {
 		w.out.Complete = false
 		w.note("limit_walk", p.dir, "names of %q take more than %d bytes; the rest is not listed", p.dir, w.o.Limits.NameBytes)
 	}
-	w.groups = append(w.groups, p.real)
+	w.out.Dirs = append(w.out.Dirs, p.real)
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	if p.depth == 0 {
 		if !w.rule().strayOK {

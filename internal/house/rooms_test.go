@@ -56,6 +56,7 @@ var shared = []string{
 	"internal/limits", "internal/fold", "internal/tokens", "internal/safetext",
 	"internal/toolrule", "internal/atomicfile", "internal/clock", "internal/progress",
 	"internal/lockfile", "internal/fault",
+	"internal/packed",
 }
 
 // testOnly are packages that only tests import.
@@ -72,6 +73,7 @@ var libraryModules = map[string]string{
 	"github.com/google/jsonschema-go":  "arguments of tool calls",
 	"golang.org/x/text":                "Unicode tables",
 	"golang.org/x/sys":                 "opening files without following links",
+	"github.com/fsnotify/fsnotify":     "changes of the watched directories",
 	"golang.org/x/sync":                "bounded parallel reads",
 }
 

@@ -1,0 +1,320 @@
+package registry
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/deftskills/deft/source"
+)
+
+// want is what a watched directory is watched for.
+type want struct {
+	children bool     // names that come and go: a root or a group folder
+	skill    bool     // the skill file and its sidecars
+	names    []string // these names
+}
+
+// spot is something that is looked at instead of watched.
+type spot struct {
+	look func() any // comparable
+	last any
+}
+
+// spareWatches is how many watches there may be beside one for each root, group folder
+// and skill.
+const spareWatches = 8
+
+// noise is what editors and systems leave beside skills.
+var noise = [...]string{".DS_Store", "Thumbs.db", "desktop.ini", "*~", "*.tmp", "*.swp", "*.swx", "*.lock", ".#*", "4913"}
+
+func noisy(name string) bool {
+	return slices.ContainsFunc(noise[:], func(pattern string) bool {
+		ok, _ := filepath.Match(pattern, name)
+		return ok
+	})
+}
+
+// relevant says whether an event can change what is listed.
+func (w *watcher) relevant(e fsnotify.Event) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	gone := e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
+	if _, mine := w.armed[e.Name]; mine {
+		if gone { // what is made there next is another directory
+			delete(w.armed, e.Name)
+			if e.Has(fsnotify.Rename) {
+				_ = w.n.Remove(e.Name) // the watch went along with the directory
+			}
+			return true
+		}
+		if e.Has(fsnotify.Chmod) {
+			return true
+		}
+	}
+	dir, name := filepath.Split(e.Name)
+	for _, d := range [...]string{filepath.Clean(dir)} {
+		x := w.wants[d]
+		if x == nil {
+			return false
+		}
+		if slices.Contains(x.names, name) || (x.skill && skillFile(name)) {
+			return true
+		}
+		if !x.children || noisy(name) {
+			return false
+		}
+		if e.Has(fsnotify.Create) {
+			st, err := os.Lstat(e.Name)
+			return err != nil || !st.Mode().IsRegular() || strings.EqualFold(name, source.SkillFile)
+		}
+		return gone
+	}
+	return false
+}
+
+// skillFile says whether a name in a skill's directory is part of its header.
+func skillFile(name string) bool {
+	return strings.EqualFold(name, source.SkillFile) || name == "SKILL.config.json" || name == "agents"
+}
+
+// trouble takes an error of the system's watcher. After an overflow events are lost:
+// every directory is compared again with what is there.
+func (w *watcher) trouble(err error) {
+	if errors.Is(err, fsnotify.ErrEventOverflow) {
+		return // the check that follows looks at every stamp and every inode
+	}
+	w.degrade("", err)
+}
+
+// degrade reports once that something cannot be watched.
+func (w *watcher) degrade(dir string, err error) {
+	w.mu.Lock()
+	first := !w.degraded
+	w.degraded = true
+	w.mu.Unlock()
+	if first {
+		w.r.report(finding("watch_degraded", dir, "changes are looked for every %s instead of watched: %v", w.o.Poll, err))
+	}
+}
+
+// errManyWatches says that the bound on watches is reached.
+var errManyWatches = errors.New("more directories than watches are allowed")
+
+// arm makes the watches fit what was listed last; more says that some are new, so that
+// what happened there before was not seen.
+func (w *watcher) arm() (more bool) {
+	listings := *w.r.latest.Load()
+	wants, budget := wantsOf(listings)
+	ids := make(map[string][2]uint64, len(wants))
+	for dir := range wants {
+		if id, ok := source.DirID(dir); ok {
+			ids[dir] = id
+		}
+	}
+	polled := pollsOf(w.r.sources, listings)
+	failed := 0
+	w.mu.Lock()
+	w.wants = wants // before watching: the first event may come at once
+	var drop []string
+	for dir, id := range w.armed {
+		if ids[dir] != id {
+			drop = append(drop, dir)
+			delete(w.armed, dir)
+		}
+	}
+	count := len(w.armed)
+	w.mu.Unlock()
+	for _, dir := range drop {
+		_ = w.n.Remove(dir) // one that is gone has no watch any more
+	}
+	var trouble error
+	var where string
+	for dir, id := range ids {
+		w.mu.Lock()
+		_, is := w.armed[dir]
+		w.mu.Unlock()
+		if is {
+			continue
+		}
+		err := errors.ErrUnsupported
+		switch {
+		case w.n == nil:
+		case count >= budget:
+			err = errManyWatches
+		case errors.Is(trouble, errFull):
+			err = trouble // the next one would fail too
+		default:
+			err = full(w.n.Add(dir))
+		}
+		if err == nil {
+			more = true
+			count++
+			w.mu.Lock()
+			w.armed[dir] = id
+			w.mu.Unlock()
+			continue
+		}
+		if _, there := source.DirID(dir); !there {
+			more = true // gone since: the next check knows
+			continue
+		}
+		if failed++; trouble == nil {
+			trouble, where = err, dir
+		}
+		look := lookAt(dir, wants[dir])
+		polled[dir] = &spot{look: look}
+	}
+	w.keepPolling(polled, failed)
+	if trouble != nil {
+		w.degrade(where, trouble)
+	}
+	w.r.covered.Store(failed == 0)
+	return more
+}
+
+// keepPolling exchanges what is polled; what was polled before keeps what it saw.
+func (w *watcher) keepPolling(polled map[string]*spot, failed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for path, p := range polled {
+		if old := w.polled[path]; old != nil {
+			p.last = old.last
+		} else {
+			p.last = p.look()
+		}
+	}
+	w.polled, w.failed = polled, failed
+}
+
+// moved looks at what is not watched.
+func (w *watcher) moved() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	any := false
+	for _, p := range w.polled {
+		if now := p.look(); now != p.last {
+			p.last, any = now, true
+		}
+	}
+	return any
+}
+
+// wantsOf returns the directories to watch and how many watches that may cost.
+func wantsOf(listings []*source.Listing) (wants map[string]*want, budget int) {
+	wants = map[string]*want{}
+	at := func(dir string) *want {
+		x := wants[dir]
+		if x == nil {
+			x = &want{}
+			wants[dir] = x
+		}
+		return x
+	}
+	budget = len(listings) + spareWatches
+	for _, l := range listings {
+		for _, dir := range l.Dirs {
+			at(dir).children = true
+			budget++
+		}
+		for _, e := range l.Entries {
+			if e.RealDir == "" {
+				continue
+			}
+			budget++
+			at(e.RealDir).skill = true
+			if e.RealFile != "" {
+				x := at(filepath.Dir(e.RealFile))
+				x.names = append(x.names, filepath.Base(e.RealFile))
+			}
+		}
+		for _, path := range l.Awaited {
+			if dir, name := anchor(path); name != "" {
+				x := at(dir)
+				x.names = append(x.names, name)
+			}
+		}
+	}
+	return wants, budget
+}
+
+// anchor returns the nearest directory above path that exists, resolved, and the name
+// in it that path waits for.
+func anchor(path string) (dir, name string) {
+	for {
+		dir, name = filepath.Dir(path), filepath.Base(path)
+		if dir == path {
+			return "", ""
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			if _, ok := source.DirID(real); ok {
+				return real, name
+			}
+		}
+		path = dir
+	}
+}
+
+// pollsOf returns what no watch can see: that a parent of a root was exchanged, and the
+// one sidecar that lies below a skill.
+func pollsOf(sources []source.Source, listings []*source.Listing) map[string]*spot {
+	polled := map[string]*spot{}
+	for i, l := range listings {
+		if root := sources[i].Info().Path; root != "" && len(l.Dirs) > 0 {
+			polled[root] = &spot{look: func() any { id, _ := source.DirID(root); return id }}
+		}
+		for _, e := range l.Entries {
+			if s := e.Stamp.Sidecars; s != nil && s[1] != (source.FileStamp{}) {
+				file := filepath.Join(e.RealDir, "agents", "openai.yaml")
+				polled[file] = &spot{look: func() any { return seen(file) }}
+			}
+		}
+	}
+	return polled
+}
+
+// glance is what a look at one file sees.
+type glance struct {
+	size  int64
+	mtime int64
+	mode  os.FileMode
+}
+
+func seen(path string) glance {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return glance{}
+	}
+	return glance{st.Size(), st.ModTime().UnixNano(), st.Mode()}
+}
+
+// lookAt returns what to compare of a directory that cannot be watched.
+func lookAt(dir string, x *want) func() any {
+	type sight struct {
+		id    [2]uint64
+		dir   glance
+		files [2]glance
+		names glance
+	}
+	return func() any {
+		var s sight
+		s.id, _ = source.DirID(dir)
+		if x.children || x.skill {
+			s.dir = seen(dir)
+		}
+		if x.skill {
+			s.files = [2]glance{seen(filepath.Join(dir, source.SkillFile)), seen(filepath.Join(dir, "SKILL.config.json"))}
+		}
+		for _, n := range x.names {
+			g := seen(filepath.Join(dir, n))
+			s.names.size += g.size
+			s.names.mtime += g.mtime // a sum is enough: one of them changing changes it
+			s.names.mode ^= g.mode
+		}
+		return s
+	}
+}

@@ -1,0 +1,97 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/deftskills/deft/internal/packed"
+	"github.com/deftskills/deft/skill"
+)
+
+// IndexKey identifies what a listing of src depends on beside the disk: two sources
+// with one key list alike. ok is false for a source whose listing cannot be kept.
+func IndexKey(src Source) (key string, ok bool) {
+	d, ok := src.(*dirSource)
+	if !ok {
+		return "", false
+	}
+	o := &d.o
+	return fmt.Sprintf("%q %v %q %v %+v", o.Info.Path, o.One, o.Format.Dialect, o.Format.Limits, o.Format.DataDir), true
+}
+
+// AppendIndex appends the skills of a listing with their stamps, in the form that
+// ReadIndex reads. Findings about the root are left out: each scan makes them anew.
+func AppendIndex(dst []byte, l *Listing) []byte {
+	c := packed.Writer(dst)
+	n := len(l.Entries)
+	c.Integer(&n)
+	for _, e := range l.Entries {
+		copied := *e
+		pack(&c, &copied)
+		c = packed.Writer(skill.AppendBinary(c.Bytes(), e.Skill))
+	}
+	return c.Bytes()
+}
+
+// ReadIndex returns a listing that src may take as the previous one, so that it reads
+// no file whose stamp is still the same. Texts are cut out of data. ok is false for
+// bytes that AppendIndex did not write.
+func ReadIndex(src Source, data string) (l *Listing, ok bool) {
+	c := packed.Reader(data)
+	var n int
+	if c.Integer(&n); c.Bad || n < 0 || n > len(data) {
+		return nil, false
+	}
+	l = &Listing{Entries: make([]*Entry, n)}
+	slab := make([]Entry, n)
+	info := src.Info()
+	for i := range slab {
+		e := &slab[i]
+		e.Source, e.From = info, src
+		pack(&c, e)
+		var rest string
+		if e.Skill, rest, ok = skill.Decode(c.Rest()); !ok || c.Bad {
+			return nil, false
+		}
+		c = packed.Reader(rest)
+		l.Entries[i] = e
+	}
+	return l, c.Rest() == ""
+}
+
+// pack walks what an entry holds beside its skill and its source.
+func pack(c *packed.Codec, e *Entry) {
+	c.Text(&e.Location)
+	cut := strings.HasPrefix(e.Location, fileScheme+e.Dir)
+	if c.Flag(&cut); cut { // one text for both, as in a scan
+		n := len(e.Dir)
+		c.Integer(&n)
+		if c.Bad || n < 0 || n > len(e.Location)-len(fileScheme) {
+			c.Bad = true
+			return
+		}
+		e.Dir = e.Location[len(fileScheme) : len(fileScheme)+n]
+	} else {
+		c.Text(&e.Dir)
+	}
+	c.Like(&e.RealDir, e.Dir)
+	c.Like(&e.File, SkillFile)
+	c.Text(&e.RealFile)
+	c.Text(&e.Group)
+	c.Texts(&e.Aliases)
+	c.Flag(&e.Stamp.Racy)
+	stamp(c, &e.Stamp.File)
+	stamp(c, &e.Stamp.Dir)
+	packed.Optional(c, &e.Stamp.Sidecars, func(s *[2]FileStamp) {
+		stamp(c, &s[0])
+		stamp(c, &s[1])
+	})
+}
+
+func stamp(c *packed.Codec, s *FileStamp) {
+	dev, ino := int64(s.Dev), int64(s.Ino)
+	for _, n := range [...]*int64{&dev, &ino, &s.Size, &s.MtimeNS, &s.CtimeNS} {
+		c.Number(n)
+	}
+	s.Dev, s.Ino = uint64(dev), uint64(ino)
+}
