@@ -389,6 +389,11 @@ func (a *arbiter) handles(rows []*Record) {
 func (a *arbiter) gates() {
 	env := a.r.c.Environment
 	env.Skills = names(a.out.Winners)
+	for _, r := range a.out.All {
+		if r.Stale {
+			r.Reasons = append(r.Reasons, Reason{"stale", "its file cannot be read now; the last good version is used", "correct the file"})
+		}
+	}
 	if a.filters(env) {
 		return
 	}

@@ -73,6 +73,8 @@ func BenchmarkDiscover10k(b *testing.B) {
 func BenchmarkRescan10k(b *testing.B) {
 	r, _ := benchRegistry(b, 10_000, laterClock())
 	b.ReportAllocs()
+	start := cpu()
+	defer func() { b.ReportMetric((cpu()-start).Seconds()*1000/float64(b.N), "cpu-ms/op") }()
 	for b.Loop() {
 		s, err := r.Refresh(b.Context(), registry.RefreshOptions{})
 		if err != nil || s.Metrics.FilesRead != 0 {

@@ -168,7 +168,8 @@ func (r *Registry) scan(ctx context.Context, o RefreshOptions) ([]*source.Listin
 	return listings, ctx.Err()
 }
 
-// scanOne scans one source. One that breaks its contract costs its own skills only.
+// scanOne scans one source. One that breaks its contract costs its own news only: what
+// it listed before stays.
 func (r *Registry) scanOne(ctx context.Context, src source.Source, prev *source.Listing) *source.Listing {
 	l, err := src.Scan(ctx, prev)
 	if err == nil && l != nil {
@@ -178,7 +179,11 @@ func (r *Registry) scanOne(ctx context.Context, src source.Source, prev *source.
 	if err == nil {
 		err = source.ErrContract
 	}
-	return &source.Listing{Diagnostics: []skill.Diagnostic{
-		finding("source_failed", info.Path, "source %q: %v", info.ID, err),
-	}}
+	failed := &source.Listing{}
+	if prev != nil {
+		failed = prev.Clone()
+		failed.Complete = false
+	}
+	failed.Diagnostics = []skill.Diagnostic{finding("source_failed", info.Path, "source %q: %v", info.ID, err)}
+	return failed
 }
