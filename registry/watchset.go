@@ -19,6 +19,12 @@ type want struct {
 	names    []string // these names
 }
 
+// beyond says whether x is for something that old was not: such events were passed over.
+func (x *want) beyond(old *want) bool {
+	return old == nil || (x.children && !old.children) || (x.skill && !old.skill) ||
+		slices.ContainsFunc(x.names, func(n string) bool { return !slices.Contains(old.names, n) })
+}
+
 // spot is something that is looked at instead of watched.
 type spot struct {
 	look func() any // comparable
@@ -57,24 +63,19 @@ func (w *watcher) relevant(e fsnotify.Event) bool {
 		}
 	}
 	dir, name := filepath.Split(e.Name)
-	for _, d := range [...]string{filepath.Clean(dir)} {
-		x := w.wants[d]
-		if x == nil {
-			return false
-		}
-		if slices.Contains(x.names, name) || (x.skill && skillFile(name)) {
-			return true
-		}
-		if !x.children || noisy(name) {
-			return false
-		}
-		if e.Has(fsnotify.Create) {
-			st, err := os.Lstat(e.Name)
-			return err != nil || !st.Mode().IsRegular() || strings.EqualFold(name, source.SkillFile)
-		}
-		return gone
+	x := w.wants[filepath.Clean(dir)]
+	switch {
+	case x == nil:
+		return false
+	case slices.Contains(x.names, name), x.skill && skillFile(name):
+		return true
+	case !x.children || noisy(name):
+		return false
+	case e.Has(fsnotify.Create):
+		st, err := os.Lstat(e.Name)
+		return err != nil || !st.Mode().IsRegular() || strings.EqualFold(name, source.SkillFile)
 	}
-	return false
+	return gone
 }
 
 // skillFile says whether a name in a skill's directory is part of its header.
@@ -119,6 +120,9 @@ func (w *watcher) arm() (more bool) {
 	polled := pollsOf(w.r.sources, listings)
 	failed := 0
 	w.mu.Lock()
+	for dir, x := range wants {
+		more = more || x.beyond(w.wants[dir])
+	}
 	w.wants = wants // before watching: the first event may come at once
 	var drop []string
 	for dir, id := range w.armed {
