@@ -25,6 +25,7 @@ package deft
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -84,6 +85,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		Filters:     o.filters(),
 		Beta:        o.MiniMax.Beta,
 		Now:         o.Clock,
+		Cooldown:    o.Cooldown,
+		Blocking:    o.Blocking,
+		Report:      o.Report,
+		Index:       o.indexDir(),
+		Stamp:       buildStamp(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("skills of %s: %w", o.Workspace, err)
@@ -114,8 +120,18 @@ func (e *Engine) Explain(ctx context.Context, name string) registry.Explanation 
 	})
 }
 
-// Close frees the index. Sessions must be closed before.
-func (e *Engine) Close() error { return e.index.Close() }
+// Watch notices changes of the folders as they happen, until stop or Close; turns then
+// need no look of their own. See registry.Registry.Watch.
+func (e *Engine) Watch(ctx context.Context, o registry.WatchOptions) (stop func(), err error) {
+	return e.registry.Watch(ctx, o)
+}
+
+// Subscribe calls fn after each Snapshot whose usable skills differ from the one before.
+// See registry.Registry.Subscribe.
+func (e *Engine) Subscribe(fn func(registry.Change)) (cancel func()) { return e.registry.Subscribe(fn) }
+
+// Close stops watching and frees the index. Sessions must be closed before.
+func (e *Engine) Close() error { return errors.Join(e.registry.Close(), e.index.Close()) }
 
 // Search looks inside the skills. A zero q.View is the person's: every skill that is
 // not withheld; search.ModelView is a model's. The first search reads every skill.

@@ -65,6 +65,17 @@ type Options struct {
 	More    []source.Source     // any other sources
 	Builtin fs.FS               // the skills that come with the program; nil = builtin.FS()
 
+	// CacheDir is a folder for what makes the next start fast: the engine keeps an index of
+	// large roots in it and reads no unchanged SKILL.md again. Whatever is there may be
+	// deleted at any time. "" = nothing is kept.
+	CacheDir string
+	// Cooldown is how long a turn takes the last look at the folders for recent; 0 = 30
+	// seconds, below 0 = turns never look. Blocking makes a turn wait for a look that is due.
+	Cooldown time.Duration
+	Blocking bool
+	// Report is told each finding once a content version of its file; see registry.Config.
+	Report func(skill.Diagnostic)
+
 	QuietCopies bool           // leave out the copies_differ warning
 	Search      search.Options // parameters of the index
 
@@ -130,6 +141,28 @@ func (o Options) sourceEnv() source.Env {
 	}
 	env.Limits.Depth = o.Depth
 	return env
+}
+
+// indexDir is where the registry keeps its index.
+func (o Options) indexDir() string {
+	if o.CacheDir == "" || buildStamp() == "" {
+		return ""
+	}
+	return filepath.Join(o.CacheDir, "index")
+}
+
+// buildStamp tells this program from one that was built of other code and may read
+// headers otherwise; "" where that cannot be told.
+func buildStamp() string {
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d", runtime.Version(), st.Size(), st.ModTime().UnixNano())
 }
 
 func (o Options) getenv(name string) string {

@@ -73,7 +73,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, er
 		return nil, err
 	}
 	inner, err := session.New(ctx, session.Options{
-		ID: o.ID, Snapshots: e.registry, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+		ID: o.ID, Snapshots: turns{e.registry}, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -261,3 +261,8 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 	}
 	return out, nil
 }
+
+// turns gives a turn its Snapshot and has the folders looked at when that is due.
+type turns struct{ r *registry.Registry }
+
+func (t turns) Snapshot() *registry.Snapshot { return t.r.ForTurn(context.Background()) }

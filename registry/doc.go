@@ -3,7 +3,7 @@
 // What belongs here: precedence, trust of folders, the Snapshot with its losers and
 // reasons, the one rule of how a name finds a skill, and explain.
 //
-// What may not come in: opening a file (package source does, explain is handed a
+// What may not come in: opening a skill's file (package source does, explain is handed a
 // Looker), ranking for a request (route, search), rendering (catalog), and grants of
 // code (gate).
 //
@@ -22,7 +22,12 @@
 //	how a name finds a skill      lookup.go
 //	prefixes and bare names       plugins.go
 //	the reasons of explain        explain.go
-//	refresh                       registry.go
+//	refresh, last good versions   refresh.go
+//	what is reported, how often   report.go
+//	who hears of changes          subscribe.go
+//	the pace of watching          watch.go
+//	which folders are watched     watchset.go
+//	the index on disk             index.go
 //	folder trust of one run       trust.go
 //	what equal Snapshots mean     dump.go
 package registry

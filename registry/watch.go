@@ -179,9 +179,7 @@ func (w *watcher) run() {
 		defer n.Close()
 	}
 	w.listen()
-	checked := make(chan struct{}, 1)
-	go w.check("watch", checked)
-	w.loop(checked)
+	w.loop()
 	for _, stop := range w.stops {
 		stop()
 	}
@@ -211,72 +209,88 @@ func (w *watcher) notice(reason string) {
 	}
 }
 
-// loop gathers events until it has been quiet for a moment, then has them checked. A
-// check is in flight when it begins; checked hears of the end of each.
-func (w *watcher) loop(checked chan struct{}) {
+// pace decides when a check begins: when it has been quiet for a moment, or when
+// somebody has waited long enough, and never while another one runs.
+type pace struct {
+	w            *watcher
+	checked      chan struct{} // hears of the end of each check
+	quiet, limit *time.Timer   // since the last event, since the first
+	gathering    bool
+	busy, due    bool // a check is in flight; another one must follow
+	reason       string
+}
+
+func (p *pace) noticed(why string) {
+	if !p.gathering {
+		p.gathering, p.reason = true, why
+		p.limit.Reset(p.w.o.MaxWait)
+	}
+	p.quiet.Reset(p.w.o.Debounce)
+}
+
+func (p *pace) fire() {
+	p.quiet.Stop()
+	p.limit.Stop()
+	p.gathering = false
+	if p.due = p.busy; !p.busy {
+		p.start()
+	}
+}
+
+func (p *pace) start() {
+	p.busy, p.due = true, false
+	go p.w.check(p.reason, p.checked)
+}
+
+func (p *pace) ended() {
+	if p.busy = false; p.due {
+		p.start()
+	}
+}
+
+// loop takes what happens until the watcher is closed.
+func (w *watcher) loop() {
 	var events <-chan fsnotify.Event
 	var errs <-chan error
 	if w.n != nil {
 		events, errs = w.n.Events(), w.n.Errors()
 	}
-	quiet, limit := stopped(), stopped() // since the last event, since the first
+	p := &pace{w: w, checked: make(chan struct{}, 1), quiet: stopped(), limit: stopped(), reason: "watch"}
+	defer p.quiet.Stop()
+	defer p.limit.Stop()
 	poll := time.NewTicker(w.o.Poll)
 	defer poll.Stop()
-	defer quiet.Stop()
-	defer limit.Stop()
-	busy, due, gathering, reason := true, false, false, ""
-	noticed := func(why string) {
-		if !gathering {
-			gathering, reason = true, why
-			limit.Reset(w.o.MaxWait)
-		}
-		quiet.Reset(w.o.Debounce)
-	}
-	start := func() {
-		busy, due = true, false
-		go w.check(reason, checked)
-	}
-	fire := func() {
-		quiet.Stop()
-		limit.Stop()
-		if gathering = false; busy {
-			due = true
-			return
-		}
-		start()
-	}
+	p.start() // watches what is there
 	for {
 		select {
 		case e, open := <-events:
 			if !open {
 				events = nil
 			} else if w.relevant(e) {
-				noticed("watch")
+				p.noticed("watch")
 			}
 		case err, open := <-errs:
 			if !open {
 				errs = nil
 			} else {
 				w.trouble(err)
-				noticed("watch")
+				p.noticed("watch")
 			}
 		case why := <-w.poke:
-			noticed(why)
+			p.noticed(why)
 		case <-poll.C:
 			if w.moved() {
-				noticed("poll")
+				p.noticed("poll")
 			}
-		case <-quiet.C:
-			fire()
-		case <-limit.C:
-			fire()
-		case <-checked:
-			if busy = false; due {
-				start()
-			}
+		case <-p.quiet.C:
+			p.fire()
+		case <-p.limit.C:
+			p.fire()
+		case <-p.checked:
+			p.ended()
 		case <-w.ctx.Done():
-			if busy {
-				<-checked
+			if p.busy {
+				<-p.checked
 			}
 			return
 		}

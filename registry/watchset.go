@@ -103,9 +103,6 @@ func (w *watcher) degrade(dir string, err error) {
 	}
 }
 
-// errManyWatches says that the bound on watches is reached.
-var errManyWatches = errors.New("more directories than watches are allowed")
-
 // arm makes the watches fit what was listed last; more says that some are new, so that
 // what happened there before was not seen.
 func (w *watcher) arm() (more bool) {
@@ -117,68 +114,102 @@ func (w *watcher) arm() (more bool) {
 			ids[dir] = id
 		}
 	}
+	more = w.expect(wants)
+	a := arming{w: w, budget: budget, count: w.disarm(ids)}
 	polled := pollsOf(w.r.sources, listings)
 	failed := 0
-	w.mu.Lock()
-	for dir, x := range wants {
-		more = more || x.beyond(w.wants[dir])
-	}
-	w.wants = wants // before watching: the first event may come at once
-	var drop []string
-	for dir, id := range w.armed {
-		if ids[dir] != id {
-			drop = append(drop, dir)
-			delete(w.armed, dir)
-		}
-	}
-	count := len(w.armed)
-	w.mu.Unlock()
-	for _, dir := range drop {
-		_ = w.n.Remove(dir) // one that is gone has no watch any more
-	}
-	var trouble error
-	var where string
 	for dir, id := range ids {
-		w.mu.Lock()
-		_, is := w.armed[dir]
-		w.mu.Unlock()
-		if is {
-			continue
-		}
-		err := errors.ErrUnsupported
-		switch {
-		case w.n == nil:
-		case count >= budget:
-			err = errManyWatches
-		case errors.Is(trouble, errFull):
-			err = trouble // the next one would fail too
-		default:
-			err = full(w.n.Add(dir))
-		}
-		if err == nil {
+		switch err := a.add(dir, id); {
+		case errors.Is(err, errArmed):
+		case err == nil:
 			more = true
-			count++
-			w.mu.Lock()
-			w.armed[dir] = id
-			w.mu.Unlock()
-			continue
+		default:
+			if _, there := source.DirID(dir); !there {
+				more = true // gone since: the next check knows
+				continue
+			}
+			failed++
+			polled[dir] = &spot{look: lookAt(dir, wants[dir])}
 		}
-		if _, there := source.DirID(dir); !there {
-			more = true // gone since: the next check knows
-			continue
-		}
-		if failed++; trouble == nil {
-			trouble, where = err, dir
-		}
-		look := lookAt(dir, wants[dir])
-		polled[dir] = &spot{look: look}
 	}
 	w.keepPolling(polled, failed)
-	if trouble != nil {
-		w.degrade(where, trouble)
+	if failed > 0 {
+		w.degrade(a.where, a.trouble)
 	}
 	w.r.covered.Store(failed == 0)
 	return more
+}
+
+// expect says what events are about from now on, before anything is watched for it:
+// the first event may come at once.
+func (w *watcher) expect(wants map[string]*want) (more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for dir, x := range wants {
+		more = more || x.beyond(w.wants[dir])
+	}
+	w.wants = wants
+	return more
+}
+
+// disarm drops the watches of directories that are not wanted or are others now, and
+// returns how many are left.
+func (w *watcher) disarm(ids map[string][2]uint64) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for dir, id := range w.armed {
+		if now, wanted := ids[dir]; !wanted || now != id {
+			delete(w.armed, dir)
+			_ = w.n.Remove(dir) // one that is gone has no watch any more
+		}
+	}
+	return len(w.armed)
+}
+
+var (
+	errManyWatches = errors.New("more directories than watches are allowed")
+	errNoWatcher   = errors.New("the system has no watcher to give")
+	errArmed       = errors.New("watched already")
+)
+
+// arming adds watches until the system has no more to give.
+type arming struct {
+	w             *watcher
+	budget, count int
+	trouble       error // the first that was no errArmed
+	where         string
+}
+
+func (a *arming) add(dir string, id [2]uint64) error {
+	w := a.w
+	w.mu.Lock()
+	_, is := w.armed[dir]
+	w.mu.Unlock()
+	if is {
+		return errArmed
+	}
+	var err error
+	switch {
+	case w.n == nil:
+		err = errNoWatcher
+	case a.count >= a.budget:
+		err = errManyWatches
+	case errors.Is(a.trouble, errFull):
+		err = a.trouble // the next one would fail too
+	default:
+		err = full(w.n.Add(dir))
+	}
+	if err != nil {
+		if a.trouble == nil {
+			a.trouble, a.where = err, dir
+		}
+		return err
+	}
+	a.count++
+	w.mu.Lock()
+	w.armed[dir] = id
+	w.mu.Unlock()
+	return nil
 }
 
 // keepPolling exchanges what is polled; what was polled before keeps what it saw.

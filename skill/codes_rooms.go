@@ -47,6 +47,9 @@ var roomCodes = []CodeSpec{
 	{"id_duplicate", LevelWarning, "give one of the two another id"},
 	{"plugin_prefix_clash", LevelWarning, "use the longer addresses, or remove one of the two plugins"},
 	{"source_failed", LevelWarning, "report it to the author of the source"},
+	{"refresh_failed", LevelWarning, "see whether the folders can be read"},
+	{"watch_degraded", LevelWarning, "raise the system's limit of watches"},
+	{"index_rebuilt", LevelInfo, ""},
 	// route, search, catalog.
 	{"route_limit_patterns", LevelWarning, "use fewer keywords"},
 	{"co_activate_unknown", LevelWarning, "correct the id"},

@@ -31,6 +31,7 @@
 //	what a plugin's manifest may say      manifest.go
 //	the skills of one plugin              plugin.go, plugin_form.go
 //	installed plugins and their versions  installed.go
+//	what of a listing outlives a process  index.go
 //	skills given in code                  data.go
 //	a diagnostic's level or fix           codes.go
 package source

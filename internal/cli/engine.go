@@ -43,7 +43,7 @@ func (r *run) options() deft.Options {
 	o := deft.Options{
 		Workspace: r.cwd, Home: r.dirs.Home, DataDir: r.dirs.Data, Environ: r.proc.Environ, OS: r.proc.GOOS,
 		Dialect: skill.Dialect(g.dialect), Sources: g.sources, OnlySources: g.onlySources, Clients: c.Clients,
-		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn,
+		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn, CacheDir: r.dirs.Cache,
 		Ceilings: r.ceilings(), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 	}
