@@ -73,6 +73,7 @@ type watcher struct {
 
 	mu       sync.Mutex // guards what follows
 	wants    map[string]*want
+	absent   map[string]bool      // wanted and not there when that was looked at
 	armed    map[string][2]uint64 // watched directories and which inode that was
 	polled   map[string]*spot     // of what cannot be watched
 	failed   int                  // how many of them should be

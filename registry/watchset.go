@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,13 +109,15 @@ func (w *watcher) degrade(dir string, err error) {
 func (w *watcher) arm() (more bool) {
 	listings := *w.r.latest.Load()
 	wants, budget := wantsOf(listings)
-	ids := make(map[string][2]uint64, len(wants))
+	ids, absent := make(map[string][2]uint64, len(wants)), map[string]bool{}
 	for dir := range wants {
 		if id, ok := source.DirID(dir); ok {
 			ids[dir] = id
+		} else {
+			absent[dir] = true // gone since it was listed, and nobody tells of that any more
 		}
 	}
-	more = w.expect(wants)
+	more = w.expect(wants, absent)
 	a := arming{w: w, budget: budget, count: w.disarm(ids)}
 	polled := pollsOf(w.r.sources, listings)
 	failed := 0
@@ -142,9 +145,11 @@ func (w *watcher) arm() (more bool) {
 
 // expect says what events are about from now on, before anything is watched for it:
 // the first event may come at once.
-func (w *watcher) expect(wants map[string]*want) (more bool) {
+func (w *watcher) expect(wants map[string]*want, absent map[string]bool) (more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	more = !maps.Equal(absent, w.absent) && len(absent) > 0
+	w.absent = absent
 	for dir, x := range wants {
 		more = more || x.beyond(w.wants[dir])
 	}
@@ -197,6 +202,7 @@ func (a *arming) add(dir string, id [2]uint64) error {
 	case errors.Is(a.trouble, errFull):
 		err = a.trouble // the next one would fail too
 	default:
+		_ = w.n.Remove(dir) // of a directory that was here before: its late end must not end this one
 		err = full(w.n.Add(dir))
 	}
 	if err != nil {
