@@ -14,18 +14,18 @@ import (
 	"github.com/deftskills/deft/source"
 )
 
-// shelf is a root of enough skills to be kept in an index, and that index.
-type shelf struct{ root, index string }
+// indexed is a root of enough skills to be kept in an index, and that index.
+type indexed struct{ root, index string }
 
-func newShelf(t *testing.T, n int) shelf {
+func newIndexed(t *testing.T, n int) indexed {
 	t.Helper()
-	s := shelf{filepath.Join(t.TempDir(), "root"), filepath.Join(t.TempDir(), "index")}
+	s := indexed{filepath.Join(t.TempDir(), "root"), filepath.Join(t.TempDir(), "index")}
 	writeSkills(t, s.root, n)
 	return s
 }
 
 // start opens a registry the way a new process does, and closes it.
-func (s shelf) start(t *testing.T, c registry.Config) *registry.Snapshot {
+func (s indexed) start(t *testing.T, c registry.Config) *registry.Snapshot {
 	t.Helper()
 	if c.Sources == nil {
 		c.Sources = []source.Source{source.Dir(s.root, source.DirOptions{Now: laterClock()})}
@@ -39,7 +39,7 @@ func (s shelf) start(t *testing.T, c registry.Config) *registry.Snapshot {
 	return r.Snapshot()
 }
 
-func (s shelf) files(t *testing.T) []string {
+func (s indexed) files(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.index, "*"))
 	must(t, err)
@@ -48,7 +48,7 @@ func (s shelf) files(t *testing.T) []string {
 
 func TestASecondStartReadsNoUnchangedFile(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, 150)
+	s := newIndexed(t, 150)
 	broken := filepath.Join(s.root, "skill-00003", "SKILL.md")
 	must(t, os.WriteFile(broken, []byte("---\nname: [x\n---\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(s.root, "skill-00004", "SKILL.config.json"), []byte(`{"tags": ["a"]}`), 0o644))
@@ -74,7 +74,7 @@ func TestASecondStartReadsNoUnchangedFile(t *testing.T) {
 
 func TestWhatChangedBetweenStartsIsReadAgain(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, 150)
+	s := newIndexed(t, 150)
 	s.start(t, registry.Config{})
 	file := func(n string) string { return filepath.Join(s.root, n, "SKILL.md") }
 
@@ -108,7 +108,7 @@ func TestWhatChangedBetweenStartsIsReadAgain(t *testing.T) {
 func TestYoungFilesAreReadAgainAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	for _, clock := range []func() time.Time{time.Now, func() time.Time { return time.Now().Add(-time.Hour) }} {
-		s := newShelf(t, 150)
+		s := newIndexed(t, 150)
 		srcs := []source.Source{source.Dir(s.root, source.DirOptions{Now: clock})}
 		s.start(t, registry.Config{Sources: srcs})
 		want(t, "read", s.start(t, registry.Config{Sources: srcs}).Metrics.FilesRead, 150)
@@ -117,7 +117,7 @@ func TestYoungFilesAreReadAgainAtTheNextStart(t *testing.T) {
 
 func TestADamagedIndexIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, 150)
+	s := newIndexed(t, 150)
 	s.start(t, registry.Config{})
 	path := s.files(t)[0]
 	good, err := os.ReadFile(path)
@@ -145,7 +145,7 @@ func TestADamagedIndexIsMadeAgain(t *testing.T) {
 
 func TestAnIndexOfAnotherBuildIsNotRead(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, 150)
+	s := newIndexed(t, 150)
 	s.start(t, registry.Config{Stamp: "one"})
 	var told []skill.Diagnostic
 	snap := s.start(t, registry.Config{Stamp: "two", Report: func(d skill.Diagnostic) { told = append(told, d) }})
@@ -157,10 +157,10 @@ func TestAnIndexOfAnotherBuildIsNotRead(t *testing.T) {
 
 func TestFewSkillsAndUnwritableFoldersKeepNoIndex(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, 10)
+	s := newIndexed(t, 10)
 	s.start(t, registry.Config{})
 	want(t, "files", len(s.files(t)), 0)
-	s = newShelf(t, 150)
+	s = newIndexed(t, 150)
 	must(t, os.WriteFile(s.index, []byte("a file where the folder should be"), 0o600))
 	want(t, "skills", len(s.start(t, registry.Config{}).Winners), 150)
 }

@@ -188,7 +188,7 @@ func (e *Entry) Whole() bool {
 
 // read says whether the entry's file was read in one piece.
 func (e *Entry) read() bool {
-	return e.Skill.File != "" && !slices.ContainsFunc(e.Skill.Diagnostics, func(d skill.Diagnostic) bool { return d.Code == "changed_during_read" })
+	return e.Skill.File != "" && !slices.ContainsFunc(e.Skill.Diagnostics, func(d skill.Diagnostic) bool { return strings.HasSuffix(d.Code, "changed_during_read") })
 }
 
 // add attaches a finding to a skill that nobody else has seen yet.
