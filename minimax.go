@@ -64,11 +64,11 @@ func (o Options) filters() registry.Filters {
 	return f
 }
 
-// seed writes the built-in skills where the dialect reads them from the disk. What
+// seed writes the built-in skills to the disk, where dialect minimax reads them. What
 // fails is a diagnostic: the skills in the binary are there all the same.
 func (o Options) seed(ctx context.Context, env source.Env) []skill.Diagnostic {
 	data := source.DataDir(env)
-	if !o.Seed || o.Dialect != skill.MiniMax || data == "" {
+	if !o.Seed || data == "" {
 		return nil
 	}
 	dir := filepath.Join(data, ".builtin-skills")

@@ -54,8 +54,8 @@ type Options struct {
 	// Host is what built-in skills may need of the program; nil = everything is there.
 	Host *builtin.Host
 	// Seed writes the built-in skills to the data directory's .builtin-skills when
-	// anything differs; what a person changed there is moved to its backup first. It
-	// counts in dialect minimax, which reads that folder.
+	// anything differs; what a person changed there is moved to its backup first. Only
+	// dialect minimax reads that folder: others have the skills in the program.
 	Seed    bool
 	Plugins []source.RegisteredPlugin // for whom the installed plugins are there
 	// Project says what becomes of skills in project folders: withheld (the default),

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deftskills/deft/internal/lockfile"
 )
 
 // SeedOptions says what is written where. Seeding is for programs that read skills
@@ -51,18 +53,30 @@ func leftover(name string) bool {
 // there, nothing is written. Else the skills are written beside Dir and swapped in,
 // the marker last and only when all of them are there. A program goes on without what
 // failed; an error is for a Dir that cannot be written at all and for the context's
-// end. Callers see to it that one process seeds at a time.
+// end. Processes that start at once wait for each other.
 func Seed(ctx context.Context, o SeedOptions) (Seeded, error) {
 	s := seeding{o: o, done: Seeded{Failed: map[string]string{}}, want: map[string][]file{}}
-	s.leftovers()
 	if !s.collect() {
 		return s.done, nil // no source can be read: whatever is there is better
 	}
-	if s.current() {
+	if s.current() && len(s.leftovers()) == 0 {
 		return s.done, nil
 	}
-	if err := ctx.Err(); err != nil {
-		return s.done, err
+	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o755); err != nil {
+		return s.done, fmt.Errorf("seeding: %w", err)
+	}
+	lock, err := lockfile.Exclusive(ctx, o.Dir+".lock", lockfile.Options{})
+	if err != nil {
+		return s.done, fmt.Errorf("seeding: %w", err)
+	}
+	defer lock.Release()
+	for _, path := range s.leftovers() {
+		if os.RemoveAll(path) == nil {
+			s.done.Writes++
+		}
+	}
+	if s.current() {
+		return s.done, nil
 	}
 	return s.done, s.write(ctx)
 }
@@ -73,8 +87,8 @@ type seeding struct {
 	want map[string][]file
 }
 
-// leftovers removes what no seeding will ever need again.
-func (s *seeding) leftovers() {
+// leftovers lists what no seeding will ever need again.
+func (s *seeding) leftovers() (paths []string) {
 	base := filepath.Base(s.o.Dir)
 	for dir, prefix := range map[string]string{s.o.Dir: "", filepath.Dir(s.o.Dir): base} {
 		entries, err := os.ReadDir(dir)
@@ -82,11 +96,12 @@ func (s *seeding) leftovers() {
 			continue
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), prefix) && leftover(e.Name()) && os.RemoveAll(filepath.Join(dir, e.Name())) == nil {
-				s.done.Writes++
+			if strings.HasPrefix(e.Name(), prefix) && leftover(e.Name()) {
+				paths = append(paths, filepath.Join(dir, e.Name()))
 			}
 		}
 	}
+	return paths
 }
 
 // collect reads the union of the sources; false when none can be read.
@@ -143,11 +158,7 @@ func (s *seeding) current() bool {
 
 // write makes the folder anew beside the old one and swaps the two.
 func (s *seeding) write(ctx context.Context) error {
-	parent := filepath.Dir(s.o.Dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return fmt.Errorf("seeding: %w", err)
-	}
-	stage, err := os.MkdirTemp(parent, filepath.Base(s.o.Dir)+stagePrefix)
+	stage, err := os.MkdirTemp(filepath.Dir(s.o.Dir), filepath.Base(s.o.Dir)+stagePrefix)
 	if err != nil {
 		return fmt.Errorf("seeding: %w", err)
 	}
