@@ -2,6 +2,8 @@ package registry_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -117,4 +119,34 @@ func TestATrustedFolderDoesNotVouchForItsPackages(t *testing.T) {
 	want(t, "of a plugin", lookup(t, s, "p:lint").Source.Trust, source.Untrusted)
 	want(t, "of a package", lookup(t, s, "commit@package").Source.Trust, source.Untrusted)
 	want(t, "the name stays", lookup(t, s, "commit").Source.ID, "user")
+}
+
+func TestChangesOfAPluginAreNoticed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "kit")
+	write := func(rel, text string) {
+		path := filepath.Join(dir, filepath.FromSlash(rel))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path+".new", []byte(text), 0o644))
+		must(t, os.Rename(path+".new", path))
+	}
+	one := "---\ndescription: One.\n---\nDo.\n"
+	write("skills/one/SKILL.md", one)
+	r, err := registry.Open(t.Context(), registry.Config{Sources: []source.Source{source.Plugin(dir, source.PluginOptions{})}})
+	must(t, err)
+	t.Cleanup(func() { must(t, r.Close()) })
+	watching(t, r, quick)
+	eventually(t, "the skill as it was", describes(r, "kit:one", "One."))
+	write("skills/two/SKILL.md", one)
+	eventually(t, "a skill that is added", describes(r, "kit:two", "One."))
+	write(".claude-plugin/plugin.json", `{"name": "north"}`)
+	eventually(t, "a manifest that appears", describes(r, "north:one", "One."))
+	write(".claude-plugin/plugin.json", `{"name": "north", "skills": "other"}`)
+	eventually(t, "a manifest that names another folder", gone(r, "north:one"))
+	write("other/three/SKILL.md", one)
+	eventually(t, "that folder", describes(r, "north:three", "One."))
+	must(t, os.RemoveAll(dir))
+	eventually(t, "a plugin that is removed", gone(r, "north:three"))
+	write("skills/one/SKILL.md", one)
+	eventually(t, "and comes back", describes(r, "kit:one", "One."))
 }

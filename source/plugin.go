@@ -103,8 +103,8 @@ func (s *pluginSource) Scan(ctx context.Context, prev *Listing) (*Listing, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := &Listing{Complete: true}
 	dir := s.o.Info.Path
+	out := &Listing{Complete: true, Awaited: []string{dir}}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		code, why := "path_missing", "does not exist"
 		switch {
@@ -119,6 +119,7 @@ func (s *pluginSource) Scan(ctx context.Context, prev *Listing) (*Listing, error
 	m, diags := ReadManifest(dir)
 	out.Diagnostics = append(out.Diagnostics, diags...)
 	info := s.describe(m)
+	out.heed(dir, m)
 	if m.broken && s.o.Strict {
 		return out, nil
 	}
@@ -141,12 +142,32 @@ func (s *pluginSource) Scan(ctx context.Context, prev *Listing) (*Listing, error
 	return out, nil
 }
 
+// heed says what else would change the listing: the manifest, one of a format that goes
+// before it, and the folders of skills.
+func (l *Listing) heed(dir string, m Manifest) {
+	l.Dirs = append(l.Dirs, resolved(dir))
+	if at := resolved(filepath.Dir(cmp.Or(m.File, filepath.Join(dir, "x")))); at != l.Dirs[0] && within(at, l.Dirs[0]) {
+		l.Dirs = append(l.Dirs, at)
+	}
+	for _, f := range manifestFiles {
+		l.Awaited = append(l.Awaited, filepath.Join(dir, filepath.FromSlash(f.file)))
+		if f.format == m.Format {
+			break
+		}
+	}
+	for _, rel := range m.Skills {
+		l.Awaited = append(l.Awaited, filepath.Join(dir, filepath.FromSlash(rel)))
+	}
+}
+
 // add takes over what a part of the source found.
 func (l *Listing) add(part *Listing) {
 	l.Entries = append(l.Entries, part.Entries...)
 	l.Diagnostics = append(l.Diagnostics, part.Diagnostics...)
 	l.Skipped = append(l.Skipped, part.Skipped...)
 	l.Complete = l.Complete && part.Complete
+	l.Dirs = append(l.Dirs, part.Dirs...)
+	l.Awaited = append(l.Awaited, part.Awaited...)
 	l.Stats.Directories += part.Stats.Directories
 	l.Stats.FilesRead += part.Stats.FilesRead
 	l.Stats.FilesReused += part.Stats.FilesReused

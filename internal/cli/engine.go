@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent"
@@ -44,6 +45,7 @@ func (r *run) options() deft.Options {
 		Workspace: r.cwd, Home: r.dirs.Home, DataDir: r.dirs.Data, Environ: r.proc.Environ, OS: r.proc.GOOS,
 		Dialect: skill.Dialect(g.dialect), Sources: g.sources, OnlySources: g.onlySources, Clients: c.Clients,
 		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn, CacheDir: r.dirs.Cache,
+		Cooldown: cooldown(c.Tuning.Refresh), Blocking: c.Tuning.Refresh.Blocking,
 		Ceilings: r.ceilings(), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 	}
@@ -60,6 +62,9 @@ func (r *run) options() deft.Options {
 	}
 	return o
 }
+
+// cooldown is the pause between two checks; the engine takes nothing for its default.
+func cooldown(c config.Refresh) time.Duration { return max(time.Duration(c.Cooldown), 1) }
 
 // ceilings returns where the walk-up ends, "~" replaced.
 func (r *run) ceilings() []string {
