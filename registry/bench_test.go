@@ -107,3 +107,73 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStart10k is a process start over unchanged skills with the index on disk.
+func BenchmarkStart10k(b *testing.B) {
+	_, srcs := benchRegistry(b, 10_000, laterClock())
+	c := registry.Config{Sources: srcs, Index: b.TempDir()}
+	start := func() *registry.Registry {
+		r, err := registry.Open(b.Context(), c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r
+	}
+	if err := start().Close(); err != nil {
+		b.Fatal(err)
+	}
+	before := liveHeap()
+	var r *registry.Registry
+	b.ReportAllocs()
+	began := cpu()
+	for b.Loop() {
+		if r = start(); r.Snapshot().Metrics.FilesRead != 0 {
+			b.Fatalf("%+v", r.Snapshot().Metrics)
+		}
+	}
+	b.ReportMetric((cpu()-began).Seconds()*1000/float64(b.N), "cpu-ms/op")
+	b.ReportMetric((liveHeap()-before)*(1<<20)/10_000, "live-bytes/skill")
+	runtime.KeepAlive(r)
+}
+
+// BenchmarkOneChanged10k is how long after a write the change is visible, the debounce
+// of 200 ms included.
+func BenchmarkOneChanged10k(b *testing.B) {
+	root := b.TempDir()
+	writeSkills(b, root, 10_000)
+	r, err := registry.Open(b.Context(), registry.Config{Sources: []source.Source{source.Dir(root, source.DirOptions{Now: laterClock()})}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Watch(b.Context(), registry.WatchOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	heard := make(chan registry.Change, 1)
+	r.Subscribe(func(c registry.Change) { heard <- c })
+	i := 0
+	for b.Loop() {
+		i++
+		writeSkill(b, filepath.Join(root, "skill-05000"), "skill-05000", fmt.Sprint("Version ", i))
+		<-heard
+	}
+}
+
+// BenchmarkDiscover100k is a cold discovery of a fleet's worth of skills.
+func BenchmarkDiscover100k(b *testing.B) {
+	root := b.TempDir()
+	for i := range 10 {
+		writeSkills(b, filepath.Join(root, fmt.Sprint("group", i)), 10_000)
+	}
+	before := liveHeap()
+	var r *registry.Registry
+	for b.Loop() {
+		var err error
+		if r, err = registry.Open(b.Context(), registry.Config{Sources: []source.Source{source.Dir(root, source.DirOptions{})}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(liveHeap()-before, "live-MiB")
+	b.ReportMetric(float64(len(r.Snapshot().All)), "skills")
+	runtime.KeepAlive(r)
+}
