@@ -54,6 +54,74 @@ func measure(b *testing.B, run func()) time.Duration {
 	return cpu() - start
 }
 
+// against measures ours and the kit's listing in turns and reports both processor times
+// and their ratio.
+func against(b *testing.B, ours, theirs func()) {
+	b.Helper()
+	ours()
+	theirs()
+	var deft, adk time.Duration
+	for b.Loop() {
+		deft += measure(b, ours)
+		adk += measure(b, theirs)
+	}
+	b.ReportMetric(float64(deft.Milliseconds())/float64(b.N), "deft-cpu-ms")
+	b.ReportMetric(float64(adk.Milliseconds())/float64(b.N), "adk-cpu-ms")
+	b.ReportMetric(float64(deft)/float64(adk), "deft/adk")
+}
+
+// kit lists the skills of root with the Agent Development Kit's file system source.
+func kit(b *testing.B, root string) func() {
+	return func() {
+		list, err := skill.NewFileSystemSource(os.DirFS(root)).ListFrontmatters(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(list) != 10_000 {
+			b.Fatalf("%d skills", len(list))
+		}
+	}
+}
+
+// BenchmarkStart10k is a start over 10,000 unchanged skills with deft's index on disk,
+// beside the kit, which keeps nothing.
+func BenchmarkStart10k(b *testing.B) {
+	root, c := library(b, 10_000), registry.Config{Index: b.TempDir()}
+	later := func() time.Time { return time.Now().Add(time.Hour) } // no file is too young to be trusted
+	start := func() *registry.Registry {
+		c.Sources = []source.Source{source.Dir(root, source.DirOptions{Info: source.Info{ID: "bench"}, Now: later})}
+		r, err := registry.Open(b.Context(), c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r
+	}
+	if err := start().Close(); err != nil {
+		b.Fatal(err)
+	}
+	against(b, func() {
+		if m := start().Snapshot().Metrics; m.Skills != 10_000 || m.FilesRead != 0 {
+			b.Fatalf("%+v", m)
+		}
+	}, kit(b, root))
+}
+
+// BenchmarkRefresh10k looks at 10,000 unchanged skills again in one process.
+func BenchmarkRefresh10k(b *testing.B) {
+	root := library(b, 10_000)
+	later := func() time.Time { return time.Now().Add(time.Hour) }
+	src := source.Dir(root, source.DirOptions{Info: source.Info{ID: "bench"}, Now: later})
+	r, err := registry.Open(b.Context(), registry.Config{Sources: []source.Source{src}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	against(b, func() {
+		if _, err := r.Refresh(b.Context(), registry.RefreshOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}, kit(b, root))
+}
+
 // BenchmarkDiscover10k lists 10,000 skills cold: deft with arbitration and diagnostics,
 // beside the Agent Development Kit's file system source. The two take turns, and the
 // ratio is that of their processor times in one run.
@@ -69,23 +137,5 @@ func BenchmarkDiscover10k(b *testing.B) {
 			b.Fatalf("%d skills", n)
 		}
 	}
-	theirs := func() {
-		list, err := skill.NewFileSystemSource(os.DirFS(root)).ListFrontmatters(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(list) != 10_000 {
-			b.Fatalf("%d skills", len(list))
-		}
-	}
-	ours()
-	theirs()
-	var deft, adk time.Duration
-	for b.Loop() {
-		deft += measure(b, ours)
-		adk += measure(b, theirs)
-	}
-	b.ReportMetric(float64(deft.Milliseconds())/float64(b.N), "deft-cpu-ms")
-	b.ReportMetric(float64(adk.Milliseconds())/float64(b.N), "adk-cpu-ms")
-	b.ReportMetric(float64(deft)/float64(adk), "deft/adk")
+	against(b, ours, kit(b, root))
 }

@@ -247,6 +247,7 @@ func TestASidecarThatAppearsIsSeen(t *testing.T) {
 	}
 }
 
+// Conformance minimax X08 subscriber-panic is the first subscriber.
 func TestSubscribersHearOfSkillsThatDiffer(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

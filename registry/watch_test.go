@@ -145,6 +145,7 @@ func paced(t *testing.T, takes time.Duration) (src *countingSource, write func()
 	}
 }
 
+// Conformance minimax X01 debounce-200.
 func TestABurstOfWritesIsOneCheckWhenItIsQuiet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,6 +161,7 @@ func TestABurstOfWritesIsOneCheckWhenItIsQuiet(t *testing.T) {
 	})
 }
 
+// Conformance minimax X02 max-wait-1000.
 func TestWritesThatNeverStopAreCheckedEverySecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,6 +180,7 @@ func TestWritesThatNeverStopAreCheckedEverySecond(t *testing.T) {
 	})
 }
 
+// Conformance minimax X03 one-in-flight.
 func TestChangesDuringACheckMakeExactlyOneMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -208,6 +211,7 @@ func TestTenThousandEventsInTwoSecondsAreAFewChecks(t *testing.T) {
 	})
 }
 
+// Conformance minimax X07 watcher-error.
 func TestAWatchThatFailsIsToldOnceAndPolled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -243,7 +247,7 @@ func TestWithoutASystemWatcherEverythingIsPolled(t *testing.T) {
 	eventually(t, "an edit", describes(r, "x", "Two."))
 }
 
-// Case 057.
+// Case 057; conformance minimax X06 late-root, as deft has it.
 func TestARootThatAppearsGoesAndReturns(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "home")
@@ -396,6 +400,7 @@ func TestWatchesAreBoundBySkillsNotByFolders(t *testing.T) {
 	}
 }
 
+// Conformance minimax X05 replaced-directory-re-armed.
 func TestAFolderThatIsReplacedIsWatchedAgain(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -417,6 +422,7 @@ func TestAFolderThatIsReplacedIsWatchedAgain(t *testing.T) {
 	eventually(t, "an edit in the new place", describes(r, "x", "Four."))
 }
 
+// Conformance minimax X04 linked-directory-without-skill-watched.
 func TestALinkedFolderIsWatchedWhereItLeads(t *testing.T) {
 	t.Parallel()
 	top, err := filepath.EvalSymlinks(t.TempDir())
