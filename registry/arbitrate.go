@@ -343,6 +343,9 @@ func (a *arbiter) addresses() {
 	}
 	others := func(r *Record) []string {
 		name := bare(r)
+		if p := r.Source.Package; p != "" {
+			return []string{name + "@" + p, name + "@" + r.Source.ID}
+		}
 		return []string{name + "@" + r.Source.ID, name + "@" + path.Clean(filepath.ToSlash(r.Dir))}
 	}
 	for _, r := range s.All {

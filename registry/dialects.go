@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -22,7 +21,7 @@ func (a *arbiter) besides(winner *Record, rest []*Record) (losers []*Record) {
 		a.own = map[*Record]string{}
 	}
 	a.ambiguous(winner, rest)
-	if p.Losers == "listed" {
+	if p.Losers == "listed" && winner.Source.Kind != source.DataDef {
 		for _, r := range rest {
 			a.own[r] = ""
 		}
@@ -36,6 +35,9 @@ func (a *arbiter) besides(winner *Record, rest []*Record) (losers []*Record) {
 				"several skills are called %q: %s (%s) is used, not %s", winner.Skill.Name, place(winner), p.label(winner), strings.Join(others, ", ")))
 		}
 		return nil
+	}
+	if !slices.Contains(p.Order, "outer") { // a dialect that names nested folders itself
+		rest = a.packageCopies(winner, rest)
 	}
 	for _, r := range rest {
 		dir := p.nested(r)
@@ -70,7 +72,7 @@ func (a *arbiter) ambiguous(winner *Record, rest []*Record) {
 	for _, r := range append([]*Record{winner}, rest...) {
 		if claims(r) {
 			e.Candidates = append(e.Candidates, r.Location)
-			dirs = append(dirs, fmt.Sprintf("%q", cmp.Or(r.Dir, r.Location)))
+			dirs = append(dirs, fmt.Sprintf("%q", r.Path()))
 		}
 	}
 	if len(e.Candidates) < 2 {
@@ -162,6 +164,9 @@ func (s *Snapshot) exactPlace(sel string) *Record {
 	if !strings.Contains(dir, "/") {
 		return nil
 	}
+	if r := first(s.lookup.inner.find(dir)); r != nil {
+		return r
+	}
 	if !path.IsAbs(dir) && s.lookup.workspace != "" && !strings.Contains(dir, "://") {
 		dir = path.Join(s.lookup.workspace, dir)
 	}
@@ -186,12 +191,12 @@ func (s *Snapshot) lookupAs(p *policy, sel string) (*Record, error) {
 		return nil, e
 	}
 	if sel == "" || hostile(sel) {
-		return nil, s.unknown(sel)
+		return s.lastly(sel)
 	}
 	for _, way := range p.Lookup {
 		if r := finders[way](s, sel); r != nil {
 			return r, nil
 		}
 	}
-	return nil, s.unknown(sel)
+	return s.lastly(sel)
 }

@@ -1,9 +1,33 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/deftskills/deft/skill"
 )
+
+// ErrNoFilesystem says that the host's function gave no file system for a request: the
+// request has no skills, and the local disk is not read in its place. Give one.
+var ErrNoFilesystem = errors.New("no file system for this request")
+
+// FilesystemError is ErrNoFilesystem under the code that the dialect knows.
+type FilesystemError struct{ Dialect skill.Dialect }
+
+// Code returns filesystem_not_resolved, in capitals for dialect mastra.
+func (e *FilesystemError) Code() string {
+	const code = "filesystem_not_resolved"
+	if e.Dialect == skill.Mastra {
+		return strings.ToUpper(code)
+	}
+	return code
+}
+
+func (e *FilesystemError) Error() string { return e.Code() + ": " + ErrNoFilesystem.Error() }
+
+// Unwrap returns ErrNoFilesystem.
+func (e *FilesystemError) Unwrap() error { return ErrNoFilesystem }
 
 // UnknownError says that a selector names no skill. Show the suggestions, or for an
 // unknown origin the origins that the name has.

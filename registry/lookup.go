@@ -33,6 +33,9 @@ func (c *column) find(want string) []*Record {
 type index struct {
 	name, key, handle, id, dirName, address, dir, location column
 
+	inner     column     // paths of skills that do not lie on the disk
+	locations *locations // that the registry was given
+
 	aliases   []alias // sorted by path
 	policy    *policy
 	ambiguous map[string]*AmbiguousError // by name
@@ -50,6 +53,7 @@ func handleOf(r *Record) string   { return r.Skill.Handle }
 func idOf(r *Record) string       { return string(r.Skill.ID()) }
 func addressOf(r *Record) string  { return r.Address }
 func dirOf(r *Record) string      { return r.Dir }
+func pathOf(r *Record) string     { return r.Path() }
 func locationOf(r *Record) string { return r.Location }
 
 func dirNameOf(r *Record) string {
@@ -103,6 +107,7 @@ func (x *index) build(a *arbiter) {
 	fill(&x.address, addressOf, func(r *Record) bool { return r.Address != r.Skill.Name })
 	fill(&x.dir, dirOf, func(r *Record) bool { return r.Dir != "" })
 	fill(&x.location, locationOf, nil)
+	fill(&x.inner, pathOf, func(r *Record) bool { return r.Dir == "" })
 	for _, r := range s.All {
 		for _, p := range r.Aliases {
 			x.aliases = append(x.aliases, alias{p, r})
@@ -130,7 +135,7 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 		if own != nil {
 			return own, nil
 		}
-		return nil, s.unknown(selector)
+		return s.lastly(selector)
 	}
 	if own == nil {
 		var err error
@@ -162,6 +167,15 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 	}
 	if r, err := s.ofPlugin(selector, unusable); r != nil || err != nil {
 		return r, err
+	}
+	return s.lastly(selector)
+}
+
+// lastly finds a selector that names nothing by itself among the locations that the
+// registry was given.
+func (s *Snapshot) lastly(selector string) (*Record, error) {
+	if r := s.aliased(selector); r != nil {
+		return r, nil
 	}
 	return nil, s.unknown(selector)
 }
@@ -313,6 +327,9 @@ func (s *Snapshot) lookupPath(sel string) *Record {
 	if !strings.ContainsAny(sel, `/\`) && sel != "." {
 		return nil
 	}
+	if r := s.innerPath(path.Clean(strings.ReplaceAll(sel, `\\`, "/"))); r != nil {
+		return r
+	}
 	p := s.lookup.path(sel)
 	if p == "" {
 		return nil
@@ -331,6 +348,18 @@ func (s *Snapshot) lookupPath(sel string) *Record {
 		}
 	}
 	return nil
+}
+
+// innerPath finds a skill that does not lie on the disk by its path, with or without
+// the skill file behind it.
+func (s *Snapshot) innerPath(p string) *Record {
+	if r := first(s.lookup.inner.find(p)); r != nil {
+		return r
+	}
+	if !strings.EqualFold(path.Base(p), source.SkillFile) {
+		return nil
+	}
+	return first(s.lookup.inner.find(path.Dir(p)))
 }
 
 // The bounds of what counts as a close name.

@@ -159,6 +159,9 @@ func commandFile(r *Record) int {
 
 // compare orders two records, the stronger first, and names the deciding step.
 func (p *policy) compare(a, b *Record) (order int, step string) {
+	if c := outside(a) - outside(b); c != 0 {
+		return c, "package"
+	}
 	for _, s := range p.Order {
 		if c := steps[s](p, a, b); c != 0 {
 			return c, s

@@ -26,6 +26,7 @@ type RefreshOptions struct {
 	After bool
 
 	reason string // of the Change that comes of it
+	edits  []edit // made to what is known
 }
 
 // run is one refresh: callers that overlap share it. It works for those who wait for
@@ -34,6 +35,7 @@ type run struct {
 	o       RefreshOptions
 	ctx     context.Context
 	cancel  context.CancelFunc
+	look    bool // the disk is looked at, not only what is known edited
 	waiting int
 	done    chan struct{}
 	snap    *Snapshot
@@ -73,29 +75,32 @@ func (r *Registry) join(ctx context.Context, o RefreshOptions) (*run, error) {
 		return nil, errClosed
 	}
 	at := &r.running
-	if now := r.running; now != nil && (o.After || now.ctx.Err() != nil || (o.Full && !now.o.Full)) {
+	if now := r.running; now != nil && (o.After || len(o.edits) > 0 || now.ctx.Err() != nil || (o.Full && !now.o.Full) || !now.look) {
 		at = &r.queued
 	}
-	if *at == nil {
-		n := &run{o: o, done: make(chan struct{})}
+	n := *at
+	if n == nil {
+		n = &run{o: RefreshOptions{reason: o.reason}, done: make(chan struct{})}
 		n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		*at = n
 		if at == &r.running {
-			r.begin(n)
+			defer r.begin(n) // with what this call asks for; mu is still held then
 		}
 	}
-	(*at).waiting++
-	(*at).o.Full = (*at).o.Full || o.Full
-	return *at, nil
+	n.waiting++
+	n.o.Full = n.o.Full || o.Full
+	n.o.edits = append(n.o.edits, o.edits...)
+	n.look = n.look || len(o.edits) == 0
+	return n, nil
 }
 
 // begin starts a run. The caller holds mu.
 func (r *Registry) begin(n *run) {
-	full := n.o.Full // a later caller may still raise it for the next run only
+	o, look := n.o, n.look // a later caller may still raise them for the next run only
 	r.work.Go(func() {
 		stop := context.AfterFunc(r.life, n.cancel)
 		defer stop()
-		n.snap, n.err = r.discover(n.ctx, RefreshOptions{Full: full})
+		n.snap, n.err = r.discover(n.ctx, o, look)
 		if n.ctx.Err() == nil {
 			r.checked.Store(r.c.Now().UnixNano())
 		}
@@ -169,6 +174,7 @@ func (r *Registry) Close() error {
 	r.closed = true
 	w := r.watcher
 	r.mu.Unlock()
+	r.closeViews()
 	r.end()
 	if w != nil {
 		w.close()
@@ -181,11 +187,17 @@ func (r *Registry) Close() error {
 }
 
 // discover makes the next Snapshot. Only the run in flight calls it.
-func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, error) {
+func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*Snapshot, error) {
 	start := r.c.Now()
-	listings, err := r.scan(ctx, o)
+	listings, err := slices.Clone(r.listings), ctx.Err()
+	if look {
+		listings, err = r.scan(ctx, o)
+	}
 	if err != nil {
 		return nil, err
+	}
+	for _, change := range o.edits {
+		listings = change(listings)
 	}
 	old := r.current.Load()
 	off := r.c.Filters.disabled(ctx)
@@ -203,8 +215,8 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, e
 	shown := r.lastGood(listings)
 	r.listings, r.shown = listings, shown
 	r.latest.Store(&listings)
-	a := &arbiter{r: r, out: &Snapshot{Version: 1, Complete: true, Generated: start}}
-	a.out.lookup.workspace = r.c.Workspace
+	a := &arbiter{r: r, out: &Snapshot{Version: r.first, Complete: true, Generated: start}}
+	a.out.lookup.workspace, a.out.lookup.locations = r.c.Workspace, r.locations
 	next := a.arbitrate(shown)
 	next.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
 	if old != nil {
@@ -232,6 +244,9 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions) (*Snapshot, e
 // unchanged says whether the listings hold what those of the last run held: then
 // arbitration would decide the same, and is not asked.
 func (r *Registry) unchanged(listings []*source.Listing) bool {
+	if len(listings) != len(r.listings) {
+		return false
+	}
 	for i, l := range listings {
 		if was := r.listings[i]; was == nil || !l.Equal(was) {
 			return false

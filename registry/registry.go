@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type Config struct {
 	Workspace   string           // where relative paths of selectors start; "" = they name nothing
 	QuietCopies bool             // no copies_differ
 	Filters     Filters          // what else hides winners
+	Views       Views            // how View makes views
 	Now         func() time.Time // nil = time.Now
 
 	// Cooldown is how long ForTurn takes a check for recent, counted from its end; 0 =
@@ -52,6 +54,9 @@ type Registry struct {
 	sources []source.Source
 	reasons map[string]Reason // why a source has its trust, by id
 
+	views     views
+	locations *locations // that Alias added
+
 	disabled []string // locations that a person switched off, sorted; of the last run
 
 	current atomic.Pointer[Snapshot]
@@ -73,6 +78,8 @@ type Registry struct {
 	index    *diskIndex
 	digest   [32]byte // of Dump of digestOf
 	digestOf *Snapshot
+	first    uint64          // version of the first Snapshot
+	added    []source.Source // by Add; also in sources
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -82,7 +89,13 @@ type Registry struct {
 // Open discovers every source once and returns the registry. The error is for a
 // cancelled context, two sources with one id and a broken policy: whatever is wrong
 // with the skills themselves is in the Snapshot.
-func Open(ctx context.Context, c Config) (*Registry, error) {
+func Open(ctx context.Context, c Config) (*Registry, error) { return open(ctx, c, nil, 1) }
+
+// open is Open with what is known of the first sources already, and the first version.
+func open(ctx context.Context, c Config, known []*source.Listing, version uint64) (*Registry, error) {
+	if c.Views.Max < 0 {
+		return nil, fmt.Errorf("views: at most %d cannot be kept; at least 1 must be", c.Views.Max)
+	}
 	p, err := policyFor(c.Dialect)
 	if err != nil {
 		return nil, err
@@ -94,7 +107,7 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 	if c.Cooldown == 0 {
 		c.Cooldown = defaultCooldown
 	}
-	r := &Registry{c: c, policy: p, reasons: map[string]Reason{}}
+	r := &Registry{c: c, policy: p, reasons: map[string]Reason{}, first: version, locations: &locations{}}
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, src := range c.Sources {
 		info := src.Info()
@@ -113,6 +126,7 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 		r.sources = append(r.sources, src)
 	}
 	r.listings = make([]*source.Listing, len(r.sources))
+	copy(r.listings, known)
 	r.shown = make([]*source.Listing, len(r.sources))
 	r.index = openIndex(r)
 	if _, err := r.Refresh(ctx, RefreshOptions{}); err != nil {
@@ -127,7 +141,11 @@ func (r *Registry) Snapshot() *Snapshot { return r.current.Load() }
 
 // Sources returns the registry's sources, with the trust that was decided, in the
 // order of search.
-func (r *Registry) Sources() []source.Source { return append([]source.Source(nil), r.sources...) }
+func (r *Registry) Sources() []source.Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.sources)
+}
 
 func metricsOf(listings []*source.Listing) Metrics {
 	m := Metrics{Sources: len(listings)}

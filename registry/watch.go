@@ -188,7 +188,7 @@ func (w *watcher) run() {
 
 // listen asks the sources that notice changes themselves.
 func (w *watcher) listen() {
-	for _, s := range w.r.sources {
+	for _, s := range w.r.Sources() {
 		s, ok := s.(source.Watchable)
 		if !ok {
 			continue

@@ -119,7 +119,7 @@ func (w *watcher) arm() (more bool) {
 	}
 	more = w.expect(wants, absent)
 	a := arming{w: w, budget: budget, count: w.disarm(ids)}
-	polled := pollsOf(w.r.sources, listings)
+	polled := pollsOf(w.r.Sources()[:len(listings)], listings)
 	failed := 0
 	for dir, id := range ids {
 		switch err := a.add(dir, id); {

@@ -47,6 +47,7 @@ var roomCodes = []CodeSpec{
 	{"id_duplicate", LevelWarning, "give one of the two another id"},
 	{"plugin_prefix_clash", LevelWarning, "use the longer addresses, or remove one of the two plugins"},
 	{"source_failed", LevelWarning, "report it to the author of the source"},
+	{"limit_packages", LevelWarning, "start another session for the other packages"},
 	{"refresh_failed", LevelWarning, "see whether the folders can be read"},
 	{"watch_degraded", LevelWarning, "raise the system's limit of watches"},
 	{"index_rebuilt", LevelInfo, ""},

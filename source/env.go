@@ -72,6 +72,9 @@ func (e Env) getenv(name string) string {
 	return e.Getenv(name)
 }
 
+// mastraGlob is how many components below its base a glob of dialect mastra reaches.
+const mastraGlob = 4
+
 // dirOptions returns what every directory source of this environment shares.
 func (e Env) dirOptions(i Info) DirOptions {
 	f := e.Format
@@ -80,7 +83,11 @@ func (e Env) dirOptions(i Info) DirOptions {
 	} else if f.DataDir == "" {
 		f.DataDir = e.DataDir
 	}
-	return DirOptions{Info: i, Format: f, Limits: e.Limits, Now: e.Now, Ignore: e.Ignore}
+	l := e.Limits
+	if f.Dialect == skill.Mastra && l.Glob == 0 {
+		l.Glob = mastraGlob
+	}
+	return DirOptions{Info: i, Format: f, Limits: l, Now: e.Now, Ignore: e.Ignore}
 }
 
 // Levels returns the directories whose project roots count for a workspace, nearest

@@ -74,10 +74,10 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 			return nil, []skill.Diagnostic{finding("root_outside_project", path, "source %q of the project lies outside of it", form)}
 		}
 	}
-	if !explicit && inPackages(path) {
-		info.Kind, info.Priority = Package, 0
+	if kind := kindOfPath(resolved(staticPart(path)), e.Format.Dialect); kind != "" && !explicit {
+		info.Kind, info.Priority = kind, 0
 		if !e.Project {
-			info.Trust = DefaultTrust(Package)
+			info.Trust = DefaultTrust(kind)
 		}
 	}
 	if e.Format.Dialect == skill.Blade {
@@ -86,7 +86,7 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 	info.ID, info.Path = "source:"+path, path
 	if info.Kind == Package {
 		info.ID = "package:" + path
-	} else if explicit {
+	} else if explicit || info.Kind == Managed {
 		info.ID = string(info.Kind) + ":" + path
 	}
 	if e.Project {
@@ -140,16 +140,6 @@ func resolved(path string) string {
 		return real
 	}
 	return path
-}
-
-// inPackages says whether a path has a segment where package managers put things.
-func inPackages(path string) bool {
-	for _, seg := range strings.Split(filepath.ToSlash(resolved(staticPart(path))), "/") {
-		if seg == "node_modules" || seg == "vendor" {
-			return true
-		}
-	}
-	return false
 }
 
 const globMeta = "*?{}[]"

@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -93,18 +91,7 @@ func (s *fsSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for i, e := range w.out.Entries {
-		if e.inner != "" { // taken over from the former listing
-			continue
-		}
-		c := *e
-		c.inner = strings.TrimPrefix(filepath.ToSlash(c.Dir), "/")
-		c.Location = string(s.o.Info.Kind) + ":///" + escapePath(c.inner) + "/" + escapePath(c.File)
-		c.Dir, c.RealDir = "", ""
-		w.out.Entries[i] = &c
-	}
-	sortEntries(w.out.Entries)
-	return w.out, nil
+	return s.finish(w), nil
 }
 
 func (s *fsSource) Open(ctx context.Context, e *Entry, rel string) (fs.File, error) {

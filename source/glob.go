@@ -84,7 +84,7 @@ func (g *globWalk) walk(p place, depth int) {
 		if w.stop() {
 			return
 		}
-		if it.typ != typeDir && it.typ != typeLink || slices.Contains(ignored, it.name) || slices.Contains(w.o.Ignore, it.name) {
+		if it.typ != typeDir && it.typ != typeLink || w.ignores(it.name) {
 			continue
 		}
 		c := p.child(it.name)

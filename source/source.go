@@ -67,6 +67,7 @@ type Info struct {
 	Off       string  // why every skill of the source is disabled, a code of explain; "" = it is not
 	Agent     string  // agent scope
 	Legacy    bool    // an agent root under a former name of the agent
+	Package   string  // path of the touched package below the workspace, slash-separated; "" = not of one
 	Client    string  // claude-code, codex, …
 	Trust     Trust
 	Links     LinkRule

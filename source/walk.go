@@ -256,7 +256,11 @@ func grouped(p place) place {
 
 func (w *walker) visitAll(p place, names []string) []visit {
 	found := make([]visit, len(names))
-	workers := min(w.o.Limits.Parallel, (len(names)+15)/16)
+	share := 16
+	if _, remote := p.t.(fsTree); remote { // each step may be a call over a network
+		share = 1
+	}
+	workers := min(w.o.Limits.Parallel, (len(names)+share-1)/share)
 	if workers < 2 {
 		for i, n := range names {
 			found[i] = w.visit(p.child(n))

@@ -112,6 +112,10 @@ type Plugin struct {
 // DefaultPlugin returns bounds that are far above every plugin seen in the wild.
 func DefaultPlugin() Plugin { return Plugin{Manifest: 256 << 10, Depth: 32, Paths: 64, Name: 64} }
 
+// Views is how many views a registry keeps: one a request in flight and those that were
+// asked for last. A busy server opens more and keeps these.
+const Views = 16
+
 // Session bounds what one conversation may hold active.
 type Session struct {
 	Active      int // active skills
@@ -121,13 +125,14 @@ type Session struct {
 	PromptBytes int // prompt appends in all
 	ArgsUser    int // bytes of arguments from a person or host
 	ArgsModel   int // bytes of arguments from a model
+	Packages    int // touched packages whose skills are looked for
 }
 
 // DefaultSession returns the bounds of the activation specification.
 func DefaultSession() Session {
 	return Session{
 		Active: 20, Patches: 200, SetSkills: 8, SetTokens: 20_000, PromptBytes: 64 << 10,
-		ArgsUser: 64 << 10, ArgsModel: 16 << 10,
+		ArgsUser: 64 << 10, ArgsModel: 16 << 10, Packages: 64,
 	}
 }
 
@@ -141,6 +146,7 @@ func (s Session) WithDefaults() Session {
 	pick(&s.PromptBytes, d.PromptBytes)
 	pick(&s.ArgsUser, d.ArgsUser)
 	pick(&s.ArgsModel, d.ArgsModel)
+	pick(&s.Packages, d.Packages)
 	return s
 }
 
