@@ -83,6 +83,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		Workspace:   o.Workspace,
 		QuietCopies: o.QuietCopies,
 		Filters:     o.filters(),
+		Views:       e.views(env),
 		Beta:        o.MiniMax.Beta,
 		Now:         o.Clock,
 		Cooldown:    o.Cooldown,

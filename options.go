@@ -38,7 +38,14 @@ type Options struct {
 
 	// Sources are more places, in any path form: a directory, a skill, a SKILL.md, a
 	// glob, or KIND=PATH. They count as typed by a person, and so as trusted.
-	Sources     []string
+	Sources []string
+	// Paths returns more path forms for the views of one request, asked once a request; FS
+	// the file system that their path forms are read from, nil = the local disk. Where FS
+	// returns nil a view is an error, registry.ErrNoFilesystem, never the disk.
+	Paths func(ctx context.Context, c registry.RequestContext) ([]string, error)
+	FS    func(ctx context.Context, c registry.RequestContext) (fs.FS, error)
+	// MaxViews is how many views are kept; 0 = 16, less is an error.
+	MaxViews    int
 	OnlySources bool     // no other roots, and no built-in skills
 	Clients     []string // other agents whose folders are read too
 	NoExternal  bool     // leave out the folders that other agents own

@@ -203,7 +203,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 	off := r.c.Filters.disabled(ctx)
 	steady := slices.Equal(off, r.disabled)
 	r.disabled = off
-	if old != nil && steady && r.unchanged(listings) {
+	if old != nil && steady && len(o.edits) == 0 && r.unchanged(listings) {
 		r.listings = listings
 		r.latest.Store(&listings)
 		same := *old
@@ -244,9 +244,6 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 // unchanged says whether the listings hold what those of the last run held: then
 // arbitration would decide the same, and is not asked.
 func (r *Registry) unchanged(listings []*source.Listing) bool {
-	if len(listings) != len(r.listings) {
-		return false
-	}
 	for i, l := range listings {
 		if was := r.listings[i]; was == nil || !l.Equal(was) {
 			return false

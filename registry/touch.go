@@ -175,6 +175,9 @@ func (v *View) rebuild(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("touched packages: %w", err)
 	}
+	if v.serial.Load() == 0 {
+		v.serial.Store(v.r.views.serial.Add(1))
+	}
 	if old := v.child.Swap(next); old != nil {
 		_ = old.Close() // it has no error to tell
 	}

@@ -69,6 +69,8 @@ type View struct {
 
 	once  sync.Once
 	child atomic.Pointer[Registry] // of the view's sources and those of its packages; nil = none yet
+	// serial tells views with touched packages apart; 0 = it has none.
+	serial atomic.Uint64
 
 	mu sync.Mutex // guards what follows; one Touch or turn at a time
 	touched
@@ -91,6 +93,7 @@ type views struct {
 	byKey  map[[32]byte]*core
 	idle   list.List // of *core, the one used last in front
 	closed bool
+	serial atomic.Uint64
 }
 
 // max returns how many cores are kept.
@@ -283,8 +286,14 @@ func (r *Registry) closeViews() {
 
 func (c *core) id() string { return hex.EncodeToString(c.key[:12]) }
 
-// ID names what the view shares with others of equal sources: 24 hex digits.
-func (v *View) ID() string { return v.c.id() }
+// ID names the view's skills among those of the registry's views: 24 hex digits, equal
+// for views that share everything; a view with touched packages has one of its own.
+func (v *View) ID() string {
+	if n := v.serial.Load(); n != 0 {
+		return fmt.Sprintf("%s.%d", v.c.id(), n)
+	}
+	return v.c.id()
+}
 
 // registry is the view's own: that of its touched packages once there are some.
 func (v *View) registry() *Registry {
@@ -319,6 +328,9 @@ func (v *View) Close() {
 		v.mu.Lock()
 		if child := v.child.Load(); child != nil {
 			_ = child.Close() // it has no error to tell
+			if tell := v.r.c.Views.Evicted; tell != nil {
+				tell(v.ID())
+			}
 		}
 		v.mu.Unlock()
 		v.r.release(v.c)
