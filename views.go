@@ -13,6 +13,9 @@ import (
 // views says how the views of this engine are made.
 func (e *Engine) views(env source.Env) registry.Views {
 	v := registry.Views{Env: env, Paths: e.o.Paths, FS: e.o.FS, Max: e.o.MaxViews}
+	if e.o.FS != nil {
+		v.Forms = e.o.Sources
+	}
 	v.Evicted = func(id string) {
 		if e.index != nil {
 			_ = e.index.Drop(id) // it has no error to tell
@@ -20,7 +23,7 @@ func (e *Engine) views(env source.Env) registry.Views {
 	}
 	v.Sources = func(ctx context.Context, s registry.Scope, env source.Env) ([]source.Source, []skill.Diagnostic) {
 		o := e.o
-		if o.FS != nil { // whose the paths are is the request's to say
+		if o.FS != nil { // they are read from there
 			o.Sources, o.OnlySources = nil, true
 		}
 		o.Workspace, o.Agent, o.Dialect = env.Workspace, env.Agent, s.Dialect

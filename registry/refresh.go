@@ -58,7 +58,7 @@ func (r *Registry) Refresh(ctx context.Context, o RefreshOptions) (*Snapshot, er
 			r.leave(mine)
 			return nil, ctx.Err()
 		}
-		if abandoned := mine.err != nil && ctx.Err() == nil && r.life.Err() == nil; !abandoned {
+		if abandoned := errors.Is(mine.err, context.Canceled) && ctx.Err() == nil && r.life.Err() == nil; !abandoned {
 			return mine.snap, mine.err
 		} // whoever began it had left just then: once more
 	}

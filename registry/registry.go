@@ -164,6 +164,7 @@ func (r *Registry) scan(ctx context.Context, o RefreshOptions) ([]*source.Listin
 	listings := make([]*source.Listing, len(r.sources))
 	var next atomic.Int64
 	var group sync.WaitGroup
+	var broken faults
 	for range min(scanParallel, len(r.sources)) {
 		group.Go(func() {
 			for {
@@ -178,11 +179,14 @@ func (r *Registry) scan(ctx context.Context, o RefreshOptions) ([]*source.Listin
 				if o.Full {
 					prev = nil
 				}
-				listings[i] = r.scanOne(ctx, r.sources[i], prev)
+				listings[i] = r.scanOne(ctx, broken.watching(r.sources[i]), prev)
 			}
 		})
 	}
 	group.Wait()
+	if broken.err != nil && r.policy.Faults == "returned" {
+		return nil, broken.err
+	}
 	return listings, ctx.Err()
 }
 

@@ -412,7 +412,9 @@ func TestRequestsOfOneTenantNeverSeeAnother(t *testing.T) {
 	trees := [2]fs.FS{memory("mine", "same"), memory("theirs", "same")}
 	r, err := registry.Open(t.Context(), registry.Config{Views: registry.Views{
 		Max: 1, Forms: []string{"skills"},
-		FS: func(_ context.Context, c registry.RequestContext) (fs.FS, error) { return trees[c.Value("n").(int)], nil },
+		FS: func(_ context.Context, c registry.RequestContext) (fs.FS, error) {
+			return trees[c.Value("n").(int)], nil
+		},
 	}})
 	if err != nil {
 		t.Fatal(err)

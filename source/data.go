@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -83,7 +84,7 @@ func (s *dataSource) define(d Definition, name string) *Entry {
 		Dialect: s.o.Format.Dialect, Limits: s.o.Format.Limits, DataDir: s.o.Format.DataDir,
 		Path: e.Location, DirName: name, TargetDirName: name,
 	}
-	if strings.TrimSpace(d.Content) == "" {
+	if strings.TrimSpace(d.Content) == "" && s.o.Format.Dialect != skill.Mastra {
 		e.Skill = invalid(o, finding("data_content", e.Location, "Missing required field: content"))
 	} else {
 		e.Skill = skill.Parse(src, o)
@@ -99,6 +100,25 @@ func (s *dataSource) define(d Definition, name string) *Entry {
 	}
 	s.files[e.Skill] = files
 	return e
+}
+
+// Check returns why a definition is no usable skill, every reason in one text, or nil.
+func (d Definition) Check(f Format) error {
+	s := Data([]Definition{d}, DataOptions{Format: f}).(*dataSource).entries[0].Skill
+	if s.Valid {
+		return nil
+	}
+	var why []string
+	for _, found := range s.Diagnostics {
+		if found.Level == skill.LevelError {
+			why = append(why, found.Message)
+		}
+	}
+	word := "invalid"
+	if f.Dialect == skill.Mastra {
+		word = "Invalid"
+	}
+	return fmt.Errorf("%s skill %q: %s", word, d.Name, strings.Join(why, "; "))
 }
 
 // render writes a definition as a file, so that one parser has the say. JSON values

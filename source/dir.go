@@ -39,8 +39,10 @@ type DirOptions struct {
 	Aliases []string
 	// Ignore names directories that are skipped beside the built-in list.
 	Ignore []string
-	Format Format
-	Limits limits.Scan
+	// NamesOnly takes a skill that was read before for unchanged while its name is there.
+	NamesOnly bool
+	Format    Format
+	Limits    limits.Scan
 	// Now is the clock that judges whether a file is too young to be trusted by its
 	// times; nil means time.Now.
 	Now func() time.Time

@@ -34,6 +34,10 @@ type Env struct {
 	Bundled  []string // directories of programs that hold skills and agents/NAME/skills
 	LinksOut bool     // links of project roots may leave them
 
+	// CheckFileTimes notices edits of a SKILL.md by its times in dialect mastra, which else
+	// looks at names only; the other dialects always do.
+	CheckFileTimes bool
+
 	Project bool     // the forms come from a project's settings: no variables, nothing outside the repository
 	Ignore  []string // names skipped beside the built-in list
 
@@ -87,7 +91,7 @@ func (e Env) dirOptions(i Info) DirOptions {
 	if f.Dialect == skill.Mastra && l.Glob == 0 {
 		l.Glob = mastraGlob
 	}
-	return DirOptions{Info: i, Format: f, Limits: l, Now: e.Now, Ignore: e.Ignore}
+	return DirOptions{Info: i, Format: f, Limits: l, Now: e.Now, Ignore: e.Ignore, NamesOnly: f.Dialect == skill.Mastra && !e.CheckFileTimes}
 }
 
 // Levels returns the directories whose project roots count for a workspace, nearest

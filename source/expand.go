@@ -89,8 +89,11 @@ func (e Env) form(form string) (Source, []skill.Diagnostic) {
 	} else if explicit || info.Kind == Managed {
 		info.ID = string(info.Kind) + ":" + path
 	}
-	if e.Project {
+	switch {
+	case e.Project:
 		info.Links = LinksStay
+	case e.Format.Dialect == skill.Mastra:
+		info.Links = LinksLeave
 	}
 	o := e.dirOptions(withDefaults(info, info.ID))
 	o.Limits = o.Limits.WithDefaults()

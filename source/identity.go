@@ -58,12 +58,12 @@ func identify(h hash.Hash, src Source) {
 func identifyOptions(h hash.Hash, o DirOptions) {
 	o.Now = nil
 	field(h, struct {
-		One, Required   bool
-		Boundary        string
-		Roots, Aliases  []string
-		Ignore          []string
-		Format, Limited any
-	}{o.One, o.Required, o.Boundary, o.Roots, o.Aliases, o.Ignore, o.Format, o.Limits})
+		One, Required, NamesOnly bool
+		Boundary                 string
+		Roots, Aliases           []string
+		Ignore                   []string
+		Format, Limited          any
+	}{o.One, o.Required, o.NamesOnly, o.Boundary, o.Roots, o.Aliases, o.Ignore, o.Format, o.Limits})
 }
 
 // field writes one value with its length before it, so that no two lists of fields run

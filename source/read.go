@@ -43,6 +43,11 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &
 
 // visit looks for exact SKILL.md in one directory without listing it.
 func (w *walker) visit(p place) visit {
+	if w.o.NamesOnly && !w.o.One {
+		if old := w.former[p.dir]; old != nil && old.File == SkillFile && old.RealFile == "" && (old.RealDir == p.real || old.Dir == "") {
+			return visit{state: reused, entry: old, at: p}
+		}
+	}
 	if w.former == nil { // nothing to reuse: opening says more than looking
 		if v, ok := w.cold(p); ok {
 			return v

@@ -1,0 +1,15 @@
+// Package mastra proves that dialect mastra finds, names and judges skills as Mastra's
+// workspace skills do.
+//
+// What belongs here: one test for each line of the suite, named Test, the line's id
+// with three digits and its behaviour, against the public API only; TestEveryLineIsATest
+// holds the list, and the lines that are left out with their reason. What may not come
+// in: code that another room imports, and behaviour of deft's own dialect.
+//
+//	suite_test.go      the list of lines, and what the tests share
+//	workspace_test.go  W: listing, files, locations, refresh, requests, paths
+//	globs_test.go      W, G: globs
+//	names_test.go      W: equal names, direct paths, single changes
+//	validate_test.go   V: what is a valid skill
+//	code_test.go       D: skills given in code
+package mastra

@@ -1,0 +1,852 @@
+package mastra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/search"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+)
+
+func TestW001_NoSkillsConfigured(t *testing.T) {
+	t.Parallel()
+	want(t, "list", names(open(t, setup{fsys: inMemory(), forms: []string{}}).view().Snapshot()), []string{})
+}
+
+func TestW002_TwoFoldersAreTwoSkills(t *testing.T) {
+	t.Parallel()
+	listed(t, []string{"skills"}, []string{"skills/a", "skills/b"}, []string{"skills/a", "skills/b"})
+}
+
+func TestW003_EntriesCarryTheirHeader(t *testing.T) {
+	t.Parallel()
+	r := need(t, open(t, setup{fsys: inMemory("test-skill")}).view().Snapshot(), "test-skill")
+	want(t, "entry", []string{r.Skill.Name, r.Skill.Description, r.Skill.Meta.License, r.Path(), typeOf(r)},
+		[]string{"test-skill", "Does test-skill.", "MIT", "skills/test-skill", "local"})
+}
+
+func TestW004_UserInvocableFalseStaysListed(t *testing.T) {
+	t.Parallel()
+	m := inMemory()
+	m.put("skills/x/SKILL.md", "---\nname: x\ndescription: d\nuser-invocable: false\n---\nb\n")
+	r := need(t, open(t, setup{fsys: m}).view().Snapshot(), "x")
+	want(t, "kept", r.Skill.Meta.UserInvocable, false)
+}
+
+func TestW005_TwoRootsAreOneList(t *testing.T) {
+	t.Parallel()
+	listed(t, []string{"one", "two"}, []string{"one/a", "two/b"}, []string{"one/a", "two/b"})
+}
+
+func TestW006_UnknownNameIsNotFound(t *testing.T) {
+	t.Parallel()
+	want(t, "get", get(t, open(t, setup{fsys: inMemory("a")}).view().Snapshot(), "nope") == nil, true)
+}
+
+func TestW007_GetGivesBodyAndPath(t *testing.T) {
+	t.Parallel()
+	r := need(t, open(t, setup{fsys: inMemory("test-skill")}).view().Snapshot(), "test-skill")
+	l, err := source.Load(t.Context(), r.Entry)
+	want(t, "body", strings.TrimSpace(l.Body), "# Test Skill\n\nBody of test-skill.")
+	want(t, "path, error", []any{r.Path(), err}, []any{"skills/test-skill", nil})
+}
+
+// rich is a skill with files of every kind.
+func rich() *memory {
+	m := inMemory("test-skill")
+	for name, content := range map[string]string{
+		"references/doc.md": "the doc", "references/deep/more.md": "more", "scripts/run.sh": "echo", "assets/a.bin": "\x00\xff", "docs/x.md": "x",
+	} {
+		m.put("skills/test-skill/"+name, content)
+	}
+	return m
+}
+
+func resources(t *testing.T, r *registry.Record, below string) []string {
+	t.Helper()
+	all, err := source.Resources(t.Context(), r.Entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range all {
+		if rel, ok := strings.CutPrefix(f.Path, below+"/"); ok {
+			out = append(out, rel)
+		}
+	}
+	return out
+}
+
+func richSkill(t *testing.T) *registry.Record {
+	t.Helper()
+	return need(t, open(t, setup{fsys: rich()}).view().Snapshot(), "test-skill")
+}
+
+func TestW008_GetEnumeratesFilesByKind(t *testing.T) {
+	t.Parallel()
+	r := richSkill(t)
+	want(t, "references", resources(t, r, "references"), []string{"deep/more.md", "doc.md"})
+	want(t, "scripts", resources(t, r, "scripts"), []string{"run.sh"})
+	want(t, "assets", resources(t, r, "assets"), []string{"a.bin"})
+}
+
+func TestW009_HasOfUnknown(t *testing.T) {
+	t.Parallel()
+	want(t, "has", get(t, open(t, setup{fsys: inMemory()}).view().Snapshot(), "x") != nil, false)
+}
+
+func TestW010_HasOfKnown(t *testing.T) {
+	t.Parallel()
+	want(t, "has", get(t, open(t, setup{fsys: inMemory("x")}).view().Snapshot(), "x") != nil, true)
+}
+
+func TestW011_AliasResolves(t *testing.T) {
+	t.Parallel()
+	v := open(t, setup{fsys: inMemory("x")}).view()
+	v.Registry().Alias("/sandbox/x", "skills/x")
+	want(t, "found", need(t, v.Snapshot(), "/sandbox/x").Path(), "skills/x")
+}
+
+func TestW012_AliasWithAndWithoutTheFile(t *testing.T) {
+	t.Parallel()
+	v := open(t, setup{fsys: inMemory("x", "y")}).view()
+	v.Registry().Alias("/sandbox/x/SKILL.md", "skills/x/SKILL.md")
+	v.Registry().Alias("/sandbox/y", "skills/y")
+	for _, sel := range []string{"/sandbox/x", "/sandbox/x/SKILL.md", "/sandbox/y", "/sandbox/y/SKILL.md"} {
+		need(t, v.Snapshot(), sel)
+	}
+}
+
+func TestW013_RealNameBeatsAlias(t *testing.T) {
+	t.Parallel()
+	v := open(t, setup{fsys: inMemory("x", "y")}).view()
+	v.Registry().Alias("x", "skills/y")
+	v.Registry().Alias("skills/x", "skills/y")
+	want(t, "name", need(t, v.Snapshot(), "x").Path(), "skills/x")
+	want(t, "path", need(t, v.Snapshot(), "skills/x").Path(), "skills/x")
+}
+
+func TestW014_AliasToVanishedPath(t *testing.T) {
+	t.Parallel()
+	m := inMemory("x")
+	v := open(t, setup{fsys: m}).view()
+	v.Registry().Alias("/sandbox/x", "skills/x")
+	m.drop("skills/x")
+	want(t, "has", get(t, refresh(t, v), "/sandbox/x") != nil, false)
+}
+
+func TestW015_FormattedLocationComesBack(t *testing.T) {
+	t.Parallel()
+	v := open(t, setup{fsys: inMemory("x")}).view()
+	shown := map[string]string{}
+	for _, r := range v.Snapshot().Winners { // what a host's formatter makes of a location
+		shown[r.Skill.Name] = "sandbox://host/" + r.Path() + "/SKILL.md"
+		v.Registry().Alias(shown[r.Skill.Name], r.Path())
+	}
+	want(t, "found", need(t, v.Snapshot(), shown["x"]).Skill.Name, "x")
+}
+
+func TestW016_AddedSkillNeedsARefresh(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	v := open(t, setup{fsys: m}).view()
+	m.put("skills/b/SKILL.md", text("b"))
+	want(t, "before", names(v.Snapshot()), []string{"a"})
+	want(t, "after", names(refresh(t, v)), []string{"a", "b"})
+}
+
+// slowly makes every listing wait until release is called; started hears of the first.
+func slowly(m *memory) (started <-chan struct{}, release func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hold, m.waiting = make(chan struct{}), make(chan struct{}, 1)
+	hold := m.hold
+	return m.waiting, sync.OnceFunc(func() {
+		m.mu.Lock()
+		m.hold = nil
+		m.mu.Unlock()
+		close(hold)
+	})
+}
+
+func TestW017_ListDuringARefreshIsTheOldOne(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	v := open(t, setup{fsys: m}).view()
+	m.put("skills/b/SKILL.md", text("b"))
+	started, release := slowly(m)
+	done := make(chan *registry.Snapshot)
+	go func() { s, _ := v.Refresh(context.Background(), registry.RefreshOptions{}); done <- s }()
+	<-started
+	want(t, "during", names(v.Snapshot()), []string{"a"}) // it would hang if it waited
+	release()
+	want(t, "after", names(<-done), []string{"a", "b"})
+}
+
+func TestW018_ConcurrentRefreshesReadOnce(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	v := open(t, setup{fsys: m}).view()
+	before := m.lists["skills"]
+	started, release := slowly(m)
+	var group sync.WaitGroup
+	ask := func() {
+		group.Go(func() {
+			if _, err := v.Refresh(context.Background(), registry.RefreshOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ask()
+	<-started
+	entered := make(chan struct{}, 2)
+	for range 2 {
+		group.Go(func() {
+			entered <- struct{}{}
+			if _, err := v.Refresh(context.Background(), registry.RefreshOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-entered
+	<-entered
+	release()
+	group.Wait()
+	// A call that came just after the first had ended reads again; in flight they share.
+	if got := m.lists["skills"] - before; got > 2*3 {
+		t.Errorf("root was listed %d times", got)
+	}
+}
+
+func TestW019_PathsChangedDuringARefreshCountAfterwards(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	m.put("other/b/SKILL.md", text("b"))
+	forms := []string{"skills"}
+	var mu sync.Mutex
+	h := open(t, setup{fsys: m, forms: []string{}, views: registry.Views{Paths: func(context.Context, registry.RequestContext) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(forms), nil
+	}}})
+	v := h.view()
+	started, release := slowly(m)
+	done := make(chan struct{})
+	go func() { defer close(done); _, _ = v.Refresh(context.Background(), registry.RefreshOptions{}) }()
+	<-started
+	mu.Lock()
+	forms = []string{"other"}
+	mu.Unlock()
+	release()
+	<-done
+	want(t, "after", names(h.view().Snapshot()), []string{"b"})
+}
+
+func file(t *testing.T, rel string) string {
+	t.Helper()
+	got, err := read(t, richSkill(t), rel)
+	if err != nil {
+		t.Errorf("%s: %v", rel, err)
+	}
+	return got
+}
+
+func TestW027_ReferenceByPath(t *testing.T) {
+	t.Parallel()
+	want(t, "text", file(t, "references/doc.md"), "the doc")
+}
+
+func TestW028_FileInAnyFolder(t *testing.T) {
+	t.Parallel()
+	want(t, "text", file(t, "docs/x.md"), "x")
+}
+
+func TestW029_LeadingDotSlash(t *testing.T) {
+	t.Parallel()
+	want(t, "text", file(t, "./references/doc.md"), "the doc")
+}
+
+// TestW030_PathsThatClimbAreRefused pins the refusal; the words for a model are the
+// tool's.
+func TestW030_PathsThatClimbAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := read(t, richSkill(t), "../../etc/passwd")
+	want(t, "refused", errors.Is(err, source.ErrOutside), true)
+	want(t, "names the path", strings.Contains(err.Error(), "../../etc/passwd"), true)
+}
+
+func TestW031_MissingFileIsNotFound(t *testing.T) {
+	t.Parallel()
+	_, err := read(t, richSkill(t), "references/no.md")
+	want(t, "not found", errors.Is(err, fs.ErrNotExist), true)
+}
+
+func TestW032_FileOfUnknownSkill(t *testing.T) {
+	t.Parallel()
+	want(t, "skill", get(t, open(t, setup{fsys: rich()}).view().Snapshot(), "nobody") == nil, true)
+}
+
+func TestW033_Script(t *testing.T) {
+	t.Parallel()
+	want(t, "text", file(t, "scripts/run.sh"), "echo")
+}
+
+func TestW034_AssetBytes(t *testing.T) {
+	t.Parallel()
+	want(t, "bytes", fmt.Sprintf("%x", file(t, "assets/a.bin")), "00ff")
+}
+
+func TestW035_ReferencesAreRecursiveAndRelative(t *testing.T) {
+	t.Parallel()
+	want(t, "references", resources(t, richSkill(t), "references"), []string{"deep/more.md", "doc.md"})
+}
+
+func TestW036_NoReferences(t *testing.T) {
+	t.Parallel()
+	r := need(t, open(t, setup{fsys: inMemory("x")}).view().Snapshot(), "x")
+	want(t, "references", resources(t, r, "references"), []string{})
+}
+
+func TestW037_Scripts(t *testing.T) {
+	t.Parallel()
+	want(t, "scripts", resources(t, richSkill(t), "scripts"), []string{"run.sh"})
+}
+
+func TestW038_Assets(t *testing.T) {
+	t.Parallel()
+	want(t, "assets", resources(t, richSkill(t), "assets"), []string{"a.bin"})
+}
+
+// invalid returns the record of a skill that is not offered, with its findings.
+func invalid(t *testing.T, s *registry.Snapshot, path string) []skill.Diagnostic {
+	t.Helper()
+	for _, r := range s.All {
+		if r.Path() == path && r.State == registry.Invalid {
+			return r.Skill.Diagnostics
+		}
+	}
+	t.Fatalf("%s is not invalid", path)
+	return nil
+}
+
+func TestW039_InvalidNameIsAbsentAndSaid(t *testing.T) {
+	t.Parallel()
+	m := inMemory("good")
+	m.put("skills/Invalid_Name/SKILL.md", text("Invalid_Name"))
+	s := open(t, setup{fsys: m}).view().Snapshot()
+	want(t, "list", names(s), []string{"good"})
+	d := invalid(t, s, "skills/Invalid_Name")
+	want(t, "file", strings.HasSuffix(d[0].File, "skills/Invalid_Name/SKILL.md"), true)
+}
+
+func TestW040_WithoutValidationItLoads(t *testing.T) {
+	t.Parallel()
+	s := skill.Parse([]byte(text("Invalid_Name")), skill.ParseOptions{Dialect: skill.Mastra, DirName: "Invalid_Name", Unvalidated: true})
+	want(t, "name, valid", []any{s.Name, s.Valid}, []any{"Invalid_Name", true})
+}
+
+func TestW041_NameUnlikeItsFolder(t *testing.T) {
+	t.Parallel()
+	m := inMemory("good")
+	m.put("skills/folder/SKILL.md", text("other"))
+	s := open(t, setup{fsys: m}).view().Snapshot()
+	want(t, "list", names(s), []string{"good"})
+	d := invalid(t, s, "skills/folder")
+	want(t, "names both", strings.Contains(d[0].Message, `"other"`) && strings.Contains(d[0].Message, `"folder"`), true)
+}
+
+func typed(t *testing.T, form, dir string) string {
+	t.Helper()
+	var got []string
+	m := inMemory()
+	m.put(dir+"/x/SKILL.md", text("x"))
+	got = append(got, typeOf(need(t, open(t, setup{fsys: m, forms: []string{form}}).view().Snapshot(), "x")))
+	ws := onDisk(t, skillsAt(dir+"/x"))
+	got = append(got, typeOf(need(t, open(t, setup{workspace: ws, forms: []string{form}}).view().Snapshot(), "x")))
+	if got[0] != got[1] {
+		t.Errorf("%s: in memory %s, on the disk %s", form, got[0], got[1])
+	}
+	return got[0]
+}
+
+func TestW042_PlainPathIsLocal(t *testing.T) {
+	t.Parallel()
+	want(t, "type", typed(t, "skills", "skills"), "local")
+}
+
+func TestW043_NodeModulesIsExternal(t *testing.T) {
+	t.Parallel()
+	want(t, "type", typed(t, "node_modules/p/skills", "node_modules/p/skills"), "external")
+}
+
+func TestW044_MastraSkillsIsManaged(t *testing.T) {
+	t.Parallel()
+	want(t, "type", typed(t, ".mastra/skills", ".mastra/skills"), "managed")
+	want(t, "not a part of a name", typed(t, ".mastra/skills-extra", ".mastra/skills-extra"), "local")
+}
+
+func TestW045_ConcurrentFirstListsReadOnce(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a", "b")
+	h := open(t, setup{fsys: m})
+	started, release := slowly(m)
+	var group sync.WaitGroup
+	got := make([][]string, 3)
+	for i := range got {
+		group.Go(func() { got[i] = names(h.view().Snapshot()) })
+	}
+	<-started
+	release()
+	group.Wait()
+	want(t, "lists", got, [][]string{{"a", "b"}, {"a", "b"}, {"a", "b"}})
+	alone := inMemory("a", "b")
+	open(t, setup{fsys: alone}).view()
+	want(t, "listings of the root", m.lists["skills"], alone.lists["skills"])
+}
+
+func perTenant(t *testing.T) (*host, *int) {
+	m := inMemory()
+	m.put("one/a/SKILL.md", strings.Replace(text("a"), "Body", "zebra zebra zebra Body", 1))
+	m.put("two/b/SKILL.md", strings.Replace(text("b"), "Body", "zebra Body", 1))
+	var mu sync.Mutex
+	calls := 0
+	h := open(t, setup{fsys: m, forms: []string{}, views: registry.Views{Paths: func(_ context.Context, c registry.RequestContext) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		return []string{c.Value("root").(string)}, nil
+	}}})
+	return h, &calls
+}
+
+func TestW046_RequestsSeeTheirOwnPathsOnly(t *testing.T) {
+	t.Parallel()
+	h, calls := perTenant(t)
+	one, two := registry.NewRequest(map[string]any{"root": "one"}), registry.NewRequest(map[string]any{"root": "two"})
+	var group sync.WaitGroup
+	for _, c := range []struct {
+		r          registry.RequestContext
+		own, other string
+	}{{one, "a", "b"}, {two, "b", "a"}} {
+		for range 3 {
+			group.Go(func() {
+				s := h.of(c.r).Snapshot()
+				if got := names(s); len(got) != 1 || got[0] != c.own || get(t, s, c.other) != nil {
+					t.Errorf("%s sees %v", c.own, got)
+				}
+			})
+		}
+	}
+	group.Wait()
+	want(t, "the same request, the same view", h.of(one).Snapshot() == h.of(one).Snapshot(), true)
+	want(t, "calls", *calls, 2)
+}
+
+func TestW047_AnotherTenantsBetterHitTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	h, _ := perTenant(t)
+	x, err := search.Open(search.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	ids := map[string]bool{}
+	for root, own := range map[string]string{"one": "a", "two": "b"} {
+		v := h.of(registry.NewRequest(map[string]any{"root": root}))
+		ids[v.ID()] = true
+		if _, err := x.Update(t.Context(), v.ID(), v.Snapshot()); err != nil {
+			t.Fatal(err)
+		}
+		res, err := x.Search(t.Context(), search.Query{Scope: v.ID(), Text: "zebra", TopK: 1})
+		if err != nil || len(res.Hits) != 1 || res.Hits[0].Name != own {
+			t.Errorf("%s: %v %v", root, res.Hits, err)
+		}
+	}
+	want(t, "scopes", len(ids), 2)
+}
+
+func TestW048_NothingChangedNothingRead(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a", "b")
+	h := open(t, setup{fsys: m})
+	v := h.view()
+	ops, reads := m.counts()
+	check(t, v)
+	again, _ := m.counts()
+	want(t, "within the cooldown", again, ops)
+	h.pass(31 * time.Second)
+	check(t, v)
+	_, now := m.counts()
+	want(t, "files read", now, reads)
+}
+
+func afterCooldown(t *testing.T, forms ...string) {
+	t.Helper()
+	m := inMemory("a")
+	h := open(t, setup{fsys: m, forms: forms})
+	v := h.view()
+	m.put("skills/b/SKILL.md", text("b"))
+	want(t, "within the cooldown", names(check(t, v)), []string{"a"})
+	h.pass(31 * time.Second)
+	want(t, "after it", names(check(t, v)), []string{"a", "b"})
+}
+
+func TestW049_NewerRootIsReadAfterTheCooldown(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	h := open(t, setup{fsys: m})
+	v := h.view()
+	m.put("skills/b/SKILL.md", text("b"))
+	h.pass(31 * time.Second)
+	before := m.lists["skills"]
+	check(t, v)
+	want(t, "read again", m.lists["skills"] > before, true)
+}
+
+func TestW050_AddedSkillIsFoundAfterTheCooldown(t *testing.T) { t.Parallel(); afterCooldown(t, "skills") }
+func TestW051_SameWithAGlobOfFiles(t *testing.T)              { t.Parallel(); afterCooldown(t, "**/SKILL.md") }
+func TestW052_SameWithAGlobBelowARoot(t *testing.T) {
+	t.Parallel()
+	afterCooldown(t, "skills/**/SKILL.md")
+}
+
+// edited opens a workspace, changes a SKILL.md in place and checks again.
+func edited(t *testing.T, fileTimes bool, before, after string, forms ...string) *registry.Snapshot {
+	t.Helper()
+	m := inMemory()
+	m.put("skills/x/SKILL.md", before)
+	h := open(t, setup{fsys: m, fileTimes: fileTimes, forms: forms})
+	v := h.view()
+	m.put("skills/x/SKILL.md", after)
+	h.pass(31 * time.Second)
+	return check(t, v)
+}
+
+func TestW053_CorrectedNameWithFileTimes(t *testing.T) {
+	t.Parallel()
+	need(t, edited(t, true, text("X_Y"), text("x")), "x")
+}
+
+func TestW054_ChangedDescriptionWithFileTimes(t *testing.T) {
+	t.Parallel()
+	s := edited(t, true, text("x"), strings.Replace(text("x"), "Does x.", "Something else.", 1))
+	want(t, "description", need(t, s, "x").Skill.Description, "Something else.")
+}
+
+func TestW055_NewFolderWithoutFileTimes(t *testing.T) {
+	t.Parallel()
+	afterCooldown(t, "skills")
+}
+
+func TestW056_InPlaceChangeWithoutFileTimes(t *testing.T) {
+	t.Parallel()
+	s := edited(t, false, text("x"), strings.Replace(text("x"), "Does x.", "Something else.", 1))
+	want(t, "description", need(t, s, "x").Skill.Description, "Does x.")
+}
+
+func TestW057_DirectPathWithFileTimes(t *testing.T) {
+	t.Parallel()
+	s := edited(t, true, text("x"), strings.Replace(text("x"), "Does x.", "Something else.", 1), "skills/x")
+	want(t, "description", need(t, s, "x").Skill.Description, "Something else.")
+}
+
+// readOnly has the fewest methods that a source may have.
+type readOnly struct{ fsys fs.FS }
+
+func (r readOnly) Open(name string) (fs.File, error) { return r.fsys.Open(name) }
+
+func TestW058_ReadOnlySourceLists(t *testing.T) {
+	t.Parallel()
+	want(t, "list", names(open(t, setup{fsys: readOnly{rich().files}}).view().Snapshot()), []string{"test-skill"})
+}
+
+func TestW059_ReadOnlySourceGets(t *testing.T) {
+	t.Parallel()
+	r := need(t, open(t, setup{fsys: readOnly{rich().files}}).view().Snapshot(), "test-skill")
+	want(t, "references", resources(t, r, "references"), []string{"deep/more.md", "doc.md"})
+}
+
+func TestW060_ReadOnlySourceIsSearched(t *testing.T) {
+	t.Parallel()
+	x, err := search.Open(search.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if _, err := x.Update(t.Context(), "", open(t, setup{fsys: readOnly{rich().files}}).view().Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	res, err := x.Search(t.Context(), search.Query{Text: "body"})
+	want(t, "hits, error", []any{len(res.Hits), err}, []any{1, nil})
+}
+
+// dynamic returns a workspace whose paths a function gives.
+func dynamic(t *testing.T, m *memory, paths func(context.Context, registry.RequestContext) ([]string, error)) *host {
+	return open(t, setup{fsys: m, forms: []string{}, views: registry.Views{Paths: paths}})
+}
+
+func TestW100_PlainResolver(t *testing.T) {
+	t.Parallel()
+	h := dynamic(t, inMemory("a"), func(context.Context, registry.RequestContext) ([]string, error) { return []string{"skills"}, nil })
+	want(t, "list", names(h.view().Snapshot()), []string{"a"})
+}
+
+func TestW101_ResolverThatWaitsOnTheContext(t *testing.T) {
+	t.Parallel()
+	h := dynamic(t, inMemory("a"), func(ctx context.Context, _ registry.RequestContext) ([]string, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := h.r.View(ctx, registry.Scope{Request: registry.NewRequest(nil)})
+	want(t, "error", errors.Is(err, context.Canceled), true)
+}
+
+func TestW102_ContextIsPassedAndPlainCallsGetTheEmptyOne(t *testing.T) {
+	t.Parallel()
+	var got []any
+	h := dynamic(t, inMemory("a"), func(_ context.Context, c registry.RequestContext) ([]string, error) {
+		got = append(got, c.Value("k"))
+		return []string{"skills"}, nil
+	})
+	h.view()
+	h.of(registry.NewRequest(map[string]any{"k": "v"}))
+	want(t, "values", got, []any{nil, "v"})
+}
+
+func TestW103_AnotherContextAnotherSet(t *testing.T) {
+	t.Parallel()
+	h, _ := perTenant(t)
+	want(t, "one", names(check(t, h.of(registry.NewRequest(map[string]any{"root": "one"})))), []string{"a"})
+	want(t, "two", names(check(t, h.of(registry.NewRequest(map[string]any{"root": "two"})))), []string{"b"})
+}
+
+func TestW104_ChangedReturnValue(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	m.put("other/b/SKILL.md", text("b"))
+	forms := []string{"skills"}
+	h := dynamic(t, m, func(context.Context, registry.RequestContext) ([]string, error) { return forms, nil })
+	want(t, "before", names(h.view().Snapshot()), []string{"a"})
+	forms = []string{"skills", "other"}
+	want(t, "after", names(h.view().Snapshot()), []string{"a", "b"})
+}
+
+func TestW105_SameValueReadsNothing(t *testing.T) {
+	t.Parallel()
+	m, calls := inMemory("a"), 0
+	h := dynamic(t, m, func(context.Context, registry.RequestContext) ([]string, error) { calls++; return []string{"skills"}, nil })
+	h.view()
+	ops, _ := m.counts()
+	check(t, h.view())
+	now, _ := m.counts()
+	want(t, "operations, calls", []int{now - ops, calls}, []int{0, 2})
+}
+
+func TestW106_EmptyListIsNoSkills(t *testing.T) {
+	t.Parallel()
+	h := dynamic(t, inMemory("a"), func(context.Context, registry.RequestContext) ([]string, error) { return nil, nil })
+	want(t, "list", names(h.view().Snapshot()), []string{})
+}
+
+func TestW107_OrderOfPathsIsNoChange(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	m.put("other/b/SKILL.md", text("b"))
+	forms := []string{"skills", "other"}
+	h := dynamic(t, m, func(context.Context, registry.RequestContext) ([]string, error) { return forms, nil })
+	first := h.view().Snapshot()
+	ops, _ := m.counts()
+	forms = []string{"other", "skills"}
+	now := h.view().Snapshot()
+	after, _ := m.counts()
+	want(t, "same view, operations of one look", []any{now == first, after - ops}, []any{true, 0})
+}
+
+// said returns the message of the only finding.
+func said(t *testing.T, s *registry.Snapshot) string {
+	t.Helper()
+	if len(s.Diagnostics) != 1 {
+		t.Fatalf("findings: %v", s.Diagnostics)
+	}
+	return s.Diagnostics[0].Message
+}
+
+func TestW108_RefusedAbsolutePathHasAHint(t *testing.T) {
+	t.Parallel()
+	got := said(t, open(t, setup{fsys: inMemory("a"), forms: []string{"/skills"}}).view().Snapshot())
+	want(t, "ends with the hint", strings.HasSuffix(got, `(did you mean to use the relative path "skills"?)`), true)
+}
+
+func TestW109_OtherRefusalsAreBare(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"/nowhere", "../up"} {
+		got := said(t, open(t, setup{fsys: inMemory("a"), forms: []string{form}}).view().Snapshot())
+		want(t, "warning", got, fmt.Sprintf("Cannot access skills path %q", form))
+	}
+}
+
+// faulty is a source that breaks its contract.
+type faulty struct{ scan func() error }
+
+func (f faulty) Info() source.Info { return source.Info{ID: "faulty", Kind: source.Project, Trust: source.Trusted} }
+func (f faulty) Scan(context.Context, *source.Listing) (*source.Listing, error) {
+	return nil, f.scan()
+}
+func (f faulty) Open(context.Context, *source.Entry, string) (fs.File, error) { return nil, fs.ErrNotExist }
+
+func breaks(t *testing.T, scan func() error) {
+	t.Helper()
+	_, err := (&host{t: t}).open(setup{sources: []source.Source{&faulty{scan}}})
+	want(t, "returned", errors.Is(err, source.ErrContract), true)
+}
+
+func TestW110_ProgrammingErrorsAreReturned(t *testing.T) {
+	t.Parallel()
+	breaks(t, func() error { panic("nil map") })
+	breaks(t, func() error { return source.ErrContract })
+}
+
+func TestW111_WrappedProgrammingErrorsToo(t *testing.T) {
+	t.Parallel()
+	breaks(t, func() error { return fmt.Errorf("read: %w", source.ErrContract) })
+	m := inMemory("a")
+	m.refuse["skills"] = source.ErrContract
+	_, err := open(t, setup{fsys: m}).r.View(t.Context(), registry.Scope{})
+	want(t, "from a file system", errors.Is(err, source.ErrContract), true)
+}
+
+func TestW112_PermissionDeniedOnOneRoot(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	m.put("locked/b/SKILL.md", text("b"))
+	m.refuse["locked"] = fs.ErrPermission
+	s := open(t, setup{fsys: m, forms: []string{"locked", "skills"}}).view().Snapshot()
+	want(t, "list", names(s), []string{"a"})
+	want(t, "code", s.Diagnostics[0].Code, "root_unreadable")
+}
+
+func six() *memory { return inMemory("a", "b", "c", "d", "e", "f") }
+
+func TestW113_SkillsAreReadAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	m := six()
+	m.delay = 5 * time.Millisecond
+	open(t, setup{fsys: m}).view()
+	want(t, "more than one at once", m.peak > 1, true)
+}
+
+func TestW114_StalenessCheckRunsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	m := six()
+	h := open(t, setup{fsys: m, fileTimes: true})
+	v := h.view()
+	ops, _ := m.counts()
+	m.mu.Lock()
+	m.delay, m.peak = 5*time.Millisecond, 0
+	m.mu.Unlock()
+	h.pass(31 * time.Second)
+	check(t, v)
+	now, _ := m.counts()
+	want(t, "at least 8 operations, several at once", []bool{now-ops >= 8, m.peak > 1}, []bool{true, true})
+}
+
+func TestW115_OperationsASkillAreConstant(t *testing.T) {
+	t.Parallel()
+	count := func(n int) int {
+		m := inMemory()
+		for i := range n {
+			name := fmt.Sprintf("s%02d", i)
+			m.put("skills/"+name+"/SKILL.md", text(name))
+		}
+		open(t, setup{fsys: m}).view()
+		ops, _ := m.counts()
+		return ops
+	}
+	three, six, twelve := count(3), count(6), count(12)
+	want(t, "operations a skill", (twelve-six)*3, (six-three)*6)
+}
+
+func TestW120_HiddenFolderIsNoSkill(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	m.put("skills/.hidden/SKILL.md", text(".hidden"))
+	s := open(t, setup{fsys: m}).view().Snapshot()
+	want(t, "list", names(s), []string{"a"})
+	want(t, "findings", len(invalid(t, s, "skills/.hidden")), 1)
+}
+
+func TestW121_LowerCaseFileIsNoSkill(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a")
+	m.put("skills/low/skill.md", text("low"))
+	want(t, "list", names(open(t, setup{fsys: m}).view().Snapshot()), []string{"a"})
+}
+
+func TestW122_MarksLineEndsAndEmptyBodiesLoad(t *testing.T) {
+	t.Parallel()
+	m := inMemory()
+	m.put("skills/bom/SKILL.md", "\ufeff"+text("bom"))
+	m.put("skills/crlf/SKILL.md", strings.ReplaceAll(text("crlf"), "\n", "\r\n"))
+	m.put("skills/empty/SKILL.md", "---\nname: empty\ndescription: d\n---\n")
+	s := open(t, setup{fsys: m}).view().Snapshot()
+	want(t, "list", names(s), []string{"bom", "crlf", "empty"})
+	l, err := source.Load(t.Context(), need(t, s, "empty").Entry)
+	want(t, "body, error", []any{l.Body, err}, []any{"", nil})
+}
+
+func TestW123_LinkedFolders(t *testing.T) {
+	t.Parallel()
+	ws := onDisk(t, skillsAt("real/linked"))
+	if err := os.MkdirAll(filepath.Join(ws, "skills"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(ws, "real/linked"), filepath.Join(ws, "skills/linked")); err != nil {
+		t.Fatal(err)
+	}
+	for form, found := range map[string]int{"skills": 1, "skills/linked": 1, "skills/**/SKILL.md": 0} {
+		want(t, form, len(open(t, setup{workspace: ws, forms: []string{form}}).view().Snapshot().Winners), found)
+	}
+}
+
+func TestW124_WithoutAFileSystemTheDiskIsRead(t *testing.T) {
+	t.Parallel()
+	ws := onDisk(t, skillsAt("skills/a"))
+	want(t, "list", names(open(t, setup{workspace: ws}).view().Snapshot()), []string{"a"})
+}
+
+func TestW125_ExplicitSourceAnswersForEverything(t *testing.T) {
+	t.Parallel()
+	ws := onDisk(t, skillsAt("skills/on-disk"))
+	configured := inMemory("configured")
+	v := open(t, setup{workspace: ws, fsys: inMemory(), views: registry.Views{
+		FS: func(context.Context, registry.RequestContext) (fs.FS, error) { return configured, nil },
+	}}).view()
+	ops, _ := configured.counts()
+	want(t, "list, operations on the other", []any{names(v.Snapshot()), ops}, []any{[]string{}, 0})
+}
+
+func TestW128_ResolverFormsAreThoseOfALastingList(t *testing.T) {
+	t.Parallel()
+	m := inMemory("a", "b")
+	m.put("one/c/SKILL.md", text("c"))
+	m.put("file/d/SKILL.md", text("d"))
+	m.put("glob/x/e/SKILL.md", text("e"))
+	forms := []string{"skills", "one/c", "file/d/SKILL.md", "glob/**/SKILL.md"}
+	lasting := open(t, setup{fsys: m, forms: forms}).view().Snapshot()
+	h := dynamic(t, m, func(context.Context, registry.RequestContext) ([]string, error) { return forms, nil })
+	want(t, "paths", paths(h.view().Snapshot()), paths(lasting))
+	want(t, "number", len(lasting.Winners), 5)
+}
