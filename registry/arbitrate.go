@@ -84,6 +84,9 @@ func realFile(r *Record) file {
 	case r.RealDir != "":
 		return file{r.RealDir, r.File}
 	}
+	if tree, dir := r.Tree(); tree != "" {
+		return file{tree + ":" + dir, r.File}
+	}
 	return file{r.Source.ID, r.Location} // no file of the disk: nobody else has it
 }
 

@@ -104,14 +104,18 @@ func (s *dataSource) define(d Definition, name string) *Entry {
 
 // Check returns why a definition is no usable skill, every reason in one text, or nil.
 func (d Definition) Check(f Format) error {
-	s := Data([]Definition{d}, DataOptions{Format: f}).(*dataSource).entries[0].Skill
-	if s.Valid {
+	e := Data([]Definition{d}, DataOptions{Format: f}).(*dataSource).entries[0]
+	if e.Skill.Valid {
 		return nil
 	}
+	found := e.Skill.Diagnostics
+	if f.Dialect == skill.Mastra { // a load stops at the first; the host says all
+		found = skill.Validate(skill.Input{Source: render(d), Path: e.Location, DirName: d.Name}, skill.ProfileMastra).Diagnostics
+	}
 	var why []string
-	for _, found := range s.Diagnostics {
-		if found.Level == skill.LevelError {
-			why = append(why, found.Message)
+	for _, d := range found {
+		if d.Level == skill.LevelError {
+			why = append(why, d.Message)
 		}
 	}
 	word := "invalid"

@@ -49,6 +49,7 @@ func stampOfInfo(name string, st fs.FileInfo) FileStamp {
 type fsSource struct {
 	fsys fs.FS
 	o    DirOptions
+	tree string // "" = nobody else reads fsys
 }
 
 // FS returns a source over any read-only tree: each directory below its root that
@@ -65,7 +66,7 @@ func FS(fsys fs.FS, o DirOptions) Source {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &fsSource{fsys, o}
+	return &fsSource{fsys: fsys, o: o}
 }
 
 func (s *fsSource) Info() Info { return s.o.Info }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,8 @@ func ExpandFS(ctx context.Context, fsys fs.FS, forms []string, e Env) ([]Source,
 	var out []Source
 	var diags []skill.Diagnostic
 	seen := map[string]bool{}
+	id := SameFS(fsys)
+	tree := "fs:" + hex.EncodeToString(id[:])
 	for _, form := range forms {
 		p, refused := formIn(fsys, form, e)
 		if refused != nil {
@@ -42,6 +45,7 @@ func ExpandFS(ctx context.Context, fsys fs.FS, forms []string, e Env) ([]Source,
 		seen[info.ID] = true
 		o := e.dirOptions(info)
 		src := FS(fsys, o).(*fsSource)
+		src.tree = tree
 		out = append(out, &fsForm{fsSource: src, path: p})
 	}
 	return out, diags
@@ -199,6 +203,7 @@ func (s *fsSource) finish(w *walker) *Listing {
 			continue
 		}
 		c := *e
+		c.tree = s.tree
 		c.inner = strings.TrimPrefix(filepath.ToSlash(c.Dir), "/")
 		c.Location = string(s.o.Info.Kind) + ":///" + escapePath(c.inner) + "/" + escapePath(c.File)
 		c.Dir, c.RealDir = "", ""
@@ -221,6 +226,10 @@ func (e *Entry) Path() string {
 	}
 	return e.inner
 }
+
+// Tree returns which file system a skill of path forms lies in, and where; "" for one on
+// the disk or in a tree of its own.
+func (e *Entry) Tree() (tree, dir string) { return e.tree, e.inner }
 
 // Paths returns every path of the skill: Path and the aliases, sorted.
 func (e *Entry) Paths() []string {

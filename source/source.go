@@ -143,6 +143,7 @@ type Entry struct {
 	Stale    bool // the last good version of a file that is broken now
 
 	inner string // the skill's directory in the file system of an FS source
+	tree  string // which file system that is, where several sources may read one
 }
 
 // Stats counts what a scan did.

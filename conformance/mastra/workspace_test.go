@@ -514,8 +514,11 @@ func TestW049_NewerRootIsReadAfterTheCooldown(t *testing.T) {
 	want(t, "read again", m.lists["skills"] > before, true)
 }
 
-func TestW050_AddedSkillIsFoundAfterTheCooldown(t *testing.T) { t.Parallel(); afterCooldown(t, "skills") }
-func TestW051_SameWithAGlobOfFiles(t *testing.T)              { t.Parallel(); afterCooldown(t, "**/SKILL.md") }
+func TestW050_AddedSkillIsFoundAfterTheCooldown(t *testing.T) {
+	t.Parallel()
+	afterCooldown(t, "skills")
+}
+func TestW051_SameWithAGlobOfFiles(t *testing.T) { t.Parallel(); afterCooldown(t, "**/SKILL.md") }
 func TestW052_SameWithAGlobBelowARoot(t *testing.T) {
 	t.Parallel()
 	afterCooldown(t, "skills/**/SKILL.md")
@@ -647,7 +650,10 @@ func TestW104_ChangedReturnValue(t *testing.T) {
 func TestW105_SameValueReadsNothing(t *testing.T) {
 	t.Parallel()
 	m, calls := inMemory("a"), 0
-	h := dynamic(t, m, func(context.Context, registry.RequestContext) ([]string, error) { calls++; return []string{"skills"}, nil })
+	h := dynamic(t, m, func(context.Context, registry.RequestContext) ([]string, error) {
+		calls++
+		return []string{"skills"}, nil
+	})
 	h.view()
 	ops, _ := m.counts()
 	check(t, h.view())
@@ -701,11 +707,15 @@ func TestW109_OtherRefusalsAreBare(t *testing.T) {
 // faulty is a source that breaks its contract.
 type faulty struct{ scan func() error }
 
-func (f faulty) Info() source.Info { return source.Info{ID: "faulty", Kind: source.Project, Trust: source.Trusted} }
+func (f faulty) Info() source.Info {
+	return source.Info{ID: "faulty", Kind: source.Project, Trust: source.Trusted}
+}
 func (f faulty) Scan(context.Context, *source.Listing) (*source.Listing, error) {
 	return nil, f.scan()
 }
-func (f faulty) Open(context.Context, *source.Entry, string) (fs.File, error) { return nil, fs.ErrNotExist }
+func (f faulty) Open(context.Context, *source.Entry, string) (fs.File, error) {
+	return nil, fs.ErrNotExist
+}
 
 func breaks(t *testing.T, scan func() error) {
 	t.Helper()
