@@ -32,7 +32,11 @@ func (b *builder) meta() {
 	b.switches(m)
 	m.ArgumentHint = b.hint()
 	m.Arguments = b.arguments()
-	m.Scope = b.enum(keyScope, "turn", scopes...)
+	unknown := "turn" // the one that ends sooner
+	if b.o.Dialect == Blade {
+		unknown = "session"
+	}
+	m.Scope = b.enum(keyScope, unknown, scopes...)
 	m.Model = b.text(keyModel)
 	m.Effort = b.effort()
 	m.Context = b.enum(keyContext, "inline", contexts...)

@@ -80,12 +80,16 @@ type dataSource struct {
 func (s *dataSource) define(d Definition, name string) *Entry {
 	e := &Entry{Source: s.o.Info, From: s, Location: dataLocation(name), File: SkillFile, inner: name}
 	src := render(d)
+	shown := e.Location
+	if s.o.Format.Dialect == skill.Blade {
+		shown, e.Source.ID = "inline://"+name+"/"+SkillFile, "inline:"+name
+	}
 	o := skill.ParseOptions{
 		Dialect: s.o.Format.Dialect, Limits: s.o.Format.Limits, DataDir: s.o.Format.DataDir,
-		Path: e.Location, DirName: name, TargetDirName: name,
+		Path: shown, DirName: name, TargetDirName: name,
 	}
 	if strings.TrimSpace(d.Content) == "" && s.o.Format.Dialect != skill.Mastra {
-		e.Skill = invalid(o, finding("data_content", e.Location, "Missing required field: content"))
+		e.Skill = invalid(o, finding("data_content", shown, "Missing required field: content"))
 	} else {
 		e.Skill = skill.Parse(src, o)
 	}
@@ -171,6 +175,9 @@ func (s *dataSource) with(change func(*Info)) Source {
 	for _, e := range s.entries {
 		copied := *e
 		copied.Source, copied.From = c.o.Info, c
+		if e.Source.ID != s.o.Info.ID {
+			copied.Source.ID = e.Source.ID
+		}
 		c.entries = append(c.entries, &copied)
 	}
 	return c

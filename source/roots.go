@@ -63,6 +63,9 @@ func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
 		plugins, diags := e.pluginRoots()
 		return append(out, plugins...), diags
 	}
+	if own := implicit[e.Format.Dialect]; own != nil {
+		return own(e), nil
+	}
 	levels := Levels(e)
 	var roots []DirOptions
 	for _, row := range rootTable {
@@ -215,4 +218,17 @@ func mergeRoots(roots []DirOptions) []DirOptions {
 		}
 	}
 	return out
+}
+
+// implicit are the dialects whose roots are no table: mastra reads configured paths
+// alone, blade the skills folder of the workspace itself.
+var implicit = map[skill.Dialect]func(Env) []Source{
+	skill.Mastra: func(Env) []Source { return nil },
+	skill.Blade: func(e Env) []Source {
+		if e.Workspace == "" {
+			return nil
+		}
+		dir := filepath.Join(e.Workspace, "skills")
+		return []Source{Dir(dir, e.dirOptions(Info{ID: "project", Kind: Project, Path: dir, Origin: "built-in root project"}))}
+	},
 }

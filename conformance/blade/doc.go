@@ -1,0 +1,13 @@
+// Package blade proves that dialect blade reads, ranks and separates skills as Blade
+// Agent SDK's skills do.
+//
+// What belongs here: one test for each row of the suite, named TestBlade, the row's id
+// and its slug, against the public API only; TestEveryRowIsATest holds the list, and the
+// rows that are left out with their reason. What may not come in: code that another
+// room imports, and behaviour of deft's own dialect.
+//
+//	suite_test.go    the list of rows, and what the tests share
+//	reading_test.go  A: reading SKILL.md
+//	sources_test.go  B: sources and precedence
+//	views_test.go    C: identity, profiles, isolation; D: data skills
+package blade

@@ -1,0 +1,200 @@
+package blade
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+)
+
+// groups are the rows of the suite that concern discovery, with their number.
+var groups = map[string]int{"A": 44, "B": 20, "C": 13, "D": 15}
+
+const (
+	commands = "concerns inline commands, which have no room yet"
+	hooks    = "concerns hooks, which have no room yet"
+	effects  = "concerns the effects of a loaded skill, not discovery"
+)
+
+// left are the rows without a test here, each with its reason.
+var left = map[string]string{
+	"A21": hooks,
+	"A22": commands, "A23": commands, "A24": commands, "A25": commands, "A26": commands, "A27": commands, "A28": commands, "A29": commands,
+	"A38": "concerns a loader of single paths; a missing path form is path_missing",
+	"B06": commands, "C03": commands,
+	"D03": effects, "D04": effects, "D05": effects, "D11": effects, "D12": effects,
+}
+
+func TestEveryRowIsATest(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				if rest, ok := strings.CutPrefix(fn.Name.Name, "TestBlade_"); ok {
+					found[rest[:3]]++
+				}
+			}
+		}
+	}
+	tests := 0
+	for group, n := range groups {
+		for i := 1; i <= n; i++ {
+			id := fmt.Sprintf("%s%02d", group, i)
+			if _, skipped := left[id]; skipped == (found[id] > 0) || found[id] > 1 {
+				t.Errorf("row %s has %d tests; left out: %v", id, found[id], skipped)
+			}
+			tests += found[id]
+		}
+	}
+	t.Logf("%d rows have a test, %d are left out", tests, len(left))
+}
+
+func want(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+func parse(text string) *skill.Skill {
+	return skill.Parse([]byte(text), skill.ParseOptions{Dialect: skill.Blade, DirName: "x", Path: "S/x/SKILL.md"})
+}
+
+// head parses a skill called x with more header lines.
+func head(lines ...string) *skill.Skill {
+	return parse("---\nname: x\ndescription: d\n" + strings.Join(lines, "\n") + "\n---\nBody.\n")
+}
+
+// loads is head for a skill that must load.
+func loads(t *testing.T, lines ...string) *skill.Skill {
+	t.Helper()
+	s := head(lines...)
+	if !s.Valid {
+		t.Fatalf("%q: %v", lines, s.Diagnostics)
+	}
+	return s
+}
+
+// fails wants a file that does not load and whose verdict holds a message.
+func fails(t *testing.T, src, message string) {
+	t.Helper()
+	verdict := skill.Validate(skill.Input{Source: []byte(src), DirName: "x"}, skill.ProfileBlade)
+	for _, d := range verdict.Diagnostics {
+		if d.Level == skill.LevelError && strings.Contains(d.Message, message) && !parse(src).Valid {
+			return
+		}
+	}
+	t.Errorf("valid %v, no error holds %q: %v", parse(src).Valid, message, verdict.Diagnostics)
+}
+
+func codes(ds []skill.Diagnostic) string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.Code)
+	}
+	return strings.Join(out, " ")
+}
+
+func text(name string) string {
+	return "---\nname: " + name + "\ndescription: d\n---\nBody of " + name + ".\n"
+}
+
+// project is a folder P with these skills below S.
+func project(t *testing.T, dirs ...string) string {
+	t.Helper()
+	p, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		put(t, filepath.Join(p, d, "SKILL.md"), text(filepath.Base(d)))
+	}
+	return p
+}
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func env(p string) source.Env {
+	return source.Env{
+		Workspace: p, Home: filepath.Join(p, "home"), OS: "linux", External: true,
+		Format: source.Format{Dialect: skill.Blade}, Now: func() time.Time { return time.Now().Add(time.Hour) },
+	}
+}
+
+// local is a registry of profile local: the project's own folder and more sources.
+func local(t *testing.T, p string, more ...source.Source) *registry.Registry {
+	t.Helper()
+	roots, _ := source.Roots(t.Context(), env(p))
+	return of(t, append(roots, more...)...)
+}
+
+func of(t *testing.T, sources ...source.Source) *registry.Registry {
+	t.Helper()
+	r, err := registry.Open(t.Context(), registry.Config{Dialect: skill.Blade, Sources: sources, Trust: registry.ProjectAlways})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func names(s *registry.Snapshot) []string {
+	var out []string
+	for _, r := range s.Winners {
+		out = append(out, r.Skill.Name)
+	}
+	return out
+}
+
+func record(t *testing.T, s *registry.Snapshot, name string) *registry.Record {
+	t.Helper()
+	r, err := s.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// kept is a source of one kind in memory that holds the skill x.
+func kept(i source.Info) source.Source {
+	if i.Trust == "" {
+		i.Trust = source.DefaultTrust(i.Kind)
+	}
+	tree := fstest.MapFS{"x/SKILL.md": {Data: []byte(text("x"))}}
+	return source.FS(tree, source.DirOptions{Info: i, Format: source.Format{Dialect: skill.Blade}})
+}
+
+func data(defs ...source.Definition) source.Source {
+	return source.Data(defs, source.DataOptions{Format: source.Format{Dialect: skill.Blade}})
+}
+
+func define(name string) source.Definition {
+	return source.Definition{Name: name, Description: "d", Content: "Body of " + name + "."}
+}
