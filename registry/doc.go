@@ -29,5 +29,9 @@
 //	which folders are watched     watchset.go
 //	the index on disk             index.go
 //	folder trust of one run       trust.go
+//	views, which of them are kept view.go
+//	what a request may say        request.go
+//	touched packages              touch.go
+//	aliases, single changes       edit.go
 //	what equal Snapshots mean     dump.go
 package registry

@@ -22,6 +22,9 @@
 //	a client's directory                  clients.tsv
 //	how far the walk-up goes              env.go
 //	what --source accepts                 expand.go, glob.go
+//	path forms in a file system           fsforms.go
+//	project roots of touched packages     packages.go
+//	when two sources are the same         identity.go
 //	which names the walk skips, depth     walk.go
 //	which file is the skill file          pick.go
 //	what a link may do                    links.go

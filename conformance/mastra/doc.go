@@ -7,7 +7,8 @@
 // in: code that another room imports, and behaviour of deft's own dialect.
 //
 //	suite_test.go      the list of lines, and what the tests share
-//	workspace_test.go  W: listing, files, locations, refresh, requests, paths
+//	workspace_test.go  W: listing, files, locations, refresh, validity, types, requests
+//	requests_test.go   W: checks, dynamic paths, faults, where paths are read
 //	globs_test.go      W, G: globs
 //	names_test.go      W: equal names, direct paths, single changes
 //	validate_test.go   V: what is a valid skill
