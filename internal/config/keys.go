@@ -44,6 +44,30 @@ type SourceItem struct {
 	Base      string `json:"-"` // the folder that Path counts from
 }
 
+// Entry is one entry of a list of skills: a selector or a glob.
+type Entry struct {
+	Pattern string `json:"pattern"`
+	From    From   `json:"from"`
+}
+
+// Lists are the switches of one file. Unset lists are nil; an empty allow_only allows
+// nothing.
+type Lists struct {
+	Deny       []Entry `json:"deny"`
+	DefaultOff []Entry `json:"default_off"`
+	Enable     []Entry `json:"enable"`
+	AllowOnly  []Entry `json:"allow_only"`
+	Profile    string  `json:"profile"` // the profile that this file chooses; "" = none
+}
+
+// Profile is a named selection of skills.
+type Profile struct {
+	Include []Entry `json:"include"` // empty = all
+	Exclude []Entry `json:"exclude"`
+	Extends string  `json:"extends"` // "" = nothing
+	From    From    `json:"from"`
+}
+
 // Switch changes one of the roots that deft knows.
 type Switch struct {
 	Enabled  *bool    `json:"enabled"`  // nil = as the table of roots says
@@ -70,6 +94,8 @@ type Config struct {
 	Roots         map[string]Switch   // skills.external.sources, by root id
 	Clients       []string            // skills.clients
 	TrustProject  Trust               // skills.trust.project
+	User, Project Lists               // skills.deny and the like, of the user's and of a trusted project's file
+	Profiles      map[string]Profile  // skills.profiles
 	AgentSkills   map[string][]string // agents.NAME.skills of MiniMax Code; without an entry an agent has all
 	Model         string              // PROVIDER/NAME; "" = choose
 	Models        map[string]Provider
@@ -81,7 +107,7 @@ type Config struct {
 func New() *Config {
 	return &Config{
 		Tuning: defaultTuning(), External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
-		Roots: map[string]Switch{}, Models: map[string]Provider{}, from: map[string]From{},
+		Roots: map[string]Switch{}, Profiles: map[string]Profile{}, Models: map[string]Provider{}, from: map[string]From{},
 	}
 }
 
@@ -113,6 +139,12 @@ func (c *Config) Settings() []Setting {
 		{Key: "skills.sources", Value: orEmpty(c.Sources)},
 		{Key: "skills.clients", Value: orEmpty(c.Clients)},
 		{Key: "skills.trust.project", Value: c.TrustProject},
+		{Key: "skills.deny", Value: both(c, func(l *Lists) []Entry { return l.Deny })},
+		{Key: "skills.default_off", Value: both(c, func(l *Lists) []Entry { return l.DefaultOff })},
+		{Key: "skills.enable", Value: both(c, func(l *Lists) []Entry { return l.Enable })},
+		{Key: "skills.allow_only", Value: both(c, func(l *Lists) []Entry { return l.AllowOnly })},
+		{Key: "skills.profiles", Value: c.Profiles},
+		{Key: "skills.profile", Value: orElse(c.Project.Profile, c.User.Profile)},
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},
 	}
@@ -121,6 +153,11 @@ func (c *Config) Settings() []Setting {
 		values[i].From = c.From(values[i].Key)
 	}
 	return values
+}
+
+// both joins the lists of the two files; each entry says whose it is.
+func both(c *Config, of func(*Lists) []Entry) []Entry {
+	return orEmpty(slices.Concat(of(&c.User), of(&c.Project)))
 }
 
 func orEmpty[T any](list []T) []T {

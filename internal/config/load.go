@@ -183,7 +183,11 @@ func unknownFix(known table) string {
 func (l *loader) keys() table {
 	if l.level == Project {
 		return table{"skills": func(key string, _, v *yaml.Node) {
-			l.mapping(v, key+".", func() table { return table{"sources": l.sources} })
+			l.mapping(v, key+".", func() table {
+				keys := l.lists(&l.config.Project)
+				keys["sources"] = l.sources
+				return keys
+			})
 		}}
 	}
 	c, tuning := l.config, l.tuningKeys()
@@ -191,7 +195,7 @@ func (l *loader) keys() table {
 		return func(key string, _, v *yaml.Node) { l.mapping(v, key+".", func() table { return keys }) }
 	}
 	return table{
-		"skills": sub(table{
+		"skills": sub(l.with(l.lists(&c.User), table{
 			"external": sub(table{
 				"enabled": l.boolean(&c.External), "walkUp": l.boolean(&c.WalkUp),
 				"duplicateWarn": l.boolean(&c.DuplicateWarn), "sources": l.roots,
@@ -201,7 +205,10 @@ func (l *loader) keys() table {
 			"trust": sub(table{"project": l.text((*string)(&c.TrustProject),
 				oneOf([]string{string(TrustAsk), string(TrustAlways), string(TrustNever)}), "ask, always or never")}),
 			"walk": tuning["walk"], "builtin": tuning["builtin"], "watch": tuning["watch"], "refresh": tuning["refresh"],
-		}),
+			"profiles": func(key string, _, v *yaml.Node) {
+				l.mapping(v, key+".", func() table { return table{"*": l.profile} })
+			},
+		})),
 		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
 		"models": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table { return table{"*": l.provider} })
