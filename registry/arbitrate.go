@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -20,15 +21,19 @@ type arbiter struct {
 	out  *Snapshot
 	keys map[*Record]string // group keys that differ from Skill.Key
 	own  map[*Record]string // addresses of usable records that do not have the name; "" = name@source
+	// alone holds why some records are trusted otherwise than their source.
+	alone map[*Record]Reason
+	judge *judge
 }
 
-func (a *arbiter) arbitrate(listings []*source.Listing) *Snapshot {
-	a.collect(listings)
+func (a *arbiter) arbitrate(ctx context.Context, listings []*source.Listing) *Snapshot {
+	a.collect(ctx, listings)
 	a.states()
 	candidates := a.candidates()
 	a.groups(candidates)
 	a.addresses()
 	a.gates()
+	a.late()
 	s := a.out
 	slices.SortFunc(s.Winners, func(x, y *Record) int {
 		return cmp.Or(strings.Compare(x.Skill.Name, y.Skill.Name), strings.Compare(x.Address, y.Address))
@@ -43,22 +48,26 @@ func (a *arbiter) arbitrate(listings []*source.Listing) *Snapshot {
 }
 
 // collect makes one record of each entry, equal files merged, and sorts them.
-func (a *arbiter) collect(listings []*source.Listing) {
+func (a *arbiter) collect(ctx context.Context, listings []*source.Listing) {
 	total := 0
 	for _, l := range listings {
 		total += len(l.Entries)
 	}
 	s := a.out
 	slab := make([]Record, 0, total) // one block instead of an object a record
-	s.Diagnostics = slices.Clone(a.r.c.Diagnostics)
+	s.Diagnostics = slices.Concat(a.r.c.Diagnostics, a.r.decisions.Diagnostics)
+	alone, _ := a.r.c.Trust.(EntryTruster)
 	for i, l := range listings {
 		info := a.r.sources[i].Info()
-		s.sources = append(s.sources, Root{info.ID, info.Path, info.Kind, info.Trust, len(l.Entries), l.Complete})
+		s.sources = append(s.sources, Root{info.ID, info.Path, info.Kind, info.Trust, len(l.Entries), l.Complete, a.r.took[i]})
 		s.Diagnostics = append(s.Diagnostics, l.Diagnostics...)
 		s.Skipped = append(s.Skipped, l.Skipped...)
 		s.Complete = s.Complete && l.Complete
 		for _, e := range l.Entries {
 			slab = append(slab, Record{Entry: e})
+			if alone != nil && info.Kind == source.Project && info.Trust == source.Workspace {
+				a.trustAlone(ctx, alone, &slab[len(slab)-1])
+			}
 		}
 	}
 	s.Metrics = metricsOf(listings)
@@ -72,6 +81,22 @@ func (a *arbiter) collect(listings []*source.Listing) {
 		return cmp.Or(strings.Compare(x.Location, y.Location), strings.Compare(x.Source.ID, y.Source.ID))
 	})
 	s.Metrics.Skills = len(s.All)
+}
+
+// trustAlone asks about one skill of a trusted folder. One that does not inherit the
+// folder's trust gets an entry of its own.
+func (a *arbiter) trustAlone(ctx context.Context, t EntryTruster, r *Record) {
+	trust, why, ok := t.TrustEntry(ctx, r.Entry)
+	if !ok || trust == r.Source.Trust {
+		return
+	}
+	e := *r.Entry
+	e.Source.Trust = trust
+	r.Entry = &e
+	if a.alone == nil {
+		a.alone = map[*Record]Reason{}
+	}
+	a.alone[r] = why
 }
 
 // file identifies the real SKILL.md of a record.
@@ -132,28 +157,67 @@ func (a *arbiter) sameFiles() {
 	s.All = kept
 }
 
-// states judges each record alone: unreadable ones and those of folders that nobody
-// trusted are no candidates.
+// states judges each record alone: unreadable ones, those of folders that nobody
+// trusted and those that are switched off are no candidates. Every reason is kept; the
+// first in this order makes the state.
 func (a *arbiter) states() {
+	d := &a.r.decisions
+	j := newJudge(a.out, &d.Switches)
+	a.out.Diagnostics = append(a.out.Diagnostics, j.found...)
+	given := grantsBy(d.Grants)
 	for _, r := range a.out.All {
-		switch {
-		case !r.Skill.Valid:
-			r.State = Invalid
-			r.Reasons = append(r.Reasons, formatReason(r.Skill))
-		case r.Source.Off != "":
-			r.State = Disabled
-			r.Reasons = append(r.Reasons, sourceOff(r.Source))
-		case withheld(r.Source.Trust):
-			r.State = Untrusted
-			why := a.r.reasons[r.Source.ID]
-			if why.Code == "" {
-				why = Reason{Code: "untrusted", Message: "nobody has trusted the folder " + r.Source.Path, Fix: "review it, then pass --trust-project"}
+		r.State = Available
+		say := func(s State, why Reason) {
+			if r.State == Available {
+				r.State = s
 			}
 			r.Reasons = append(r.Reasons, why)
-		default:
-			r.State = Available
+		}
+		if !r.Skill.Valid {
+			say(Invalid, formatReason(r.Skill))
+		}
+		if r.Source.Off != "" {
+			say(Disabled, sourceOff(r.Source))
+		}
+		if withheld(r.Source.Trust) {
+			say(Untrusted, a.untrusted(r))
+		} else if why, more := given.grown(r); more {
+			say(Untrusted, why)
+		}
+		if why, off := j.off(r); off && !a.r.policy.switchesLate() {
+			say(Disabled, why)
 		}
 	}
+	a.judge = j
+}
+
+// late judges the switches where a skill that is off keeps its name from the others.
+func (a *arbiter) late() {
+	if !a.r.policy.switchesLate() {
+		return
+	}
+	for _, r := range a.out.All {
+		if why, off := a.judge.off(r); off && r.State != Invalid && r.State != Untrusted {
+			r.State = Disabled
+			r.Reasons = append(r.Reasons, why)
+			sortReasons(r.Reasons)
+		}
+	}
+}
+
+// untrusted says why a record is withheld.
+func (a *arbiter) untrusted(r *Record) Reason {
+	why, ok := a.alone[r]
+	if !ok {
+		why = a.r.reasons[r.Source.ID]
+	}
+	if why.Code == "" {
+		why = Reason{
+			Code: "untrusted", Message: "nobody has trusted the folder " + r.Source.Path,
+			Fix: "review it, then run deft trust, or pass --trust-project", Path: r.Source.Path,
+		}
+	}
+	return why
 }
 
 // candidates returns the records that may win, by group key and then strength.
@@ -217,7 +281,7 @@ func (a *arbiter) group(rs []*Record, g *guard) {
 			Code: "untrusted_shadow",
 			Message: fmt.Sprintf("%s of %s is trusted less than %s of %s and cannot take its name",
 				r.Skill.Name, r.Source.ID, by.Skill.Name, by.Source.ID),
-			Fix: "use it by its address",
+			Fix: "use it by its address", Path: place(r), By: place(by),
 		})
 		s.Winners = append(s.Winners, r)
 	}
@@ -245,12 +309,13 @@ func (a *arbiter) lose(l, winner *Record) {
 	}
 	l.Reasons = append(l.Reasons, Reason{
 		Code: "shadowed", Message: message,
-		Fix: fmt.Sprintf("use %s@%s, or rename one of the two", l.Skill.Name, l.Source.ID),
+		Fix: fmt.Sprintf("use %s@%s, or rename one of the two", l.Skill.Name, l.Source.ID), Path: place(l), By: place(winner),
 	})
 	equal := l.Skill.Digest == winner.Skill.Digest
 	if equal {
 		l.Reasons = append(l.Reasons, Reason{
 			Code: "duplicate", Message: "its SKILL.md is equal to " + place(winner), Fix: "remove one of the two copies",
+			Path: place(l), By: place(winner),
 		})
 	}
 	if a.collision(l, winner, step) {
@@ -391,13 +456,15 @@ func (a *arbiter) handles(rows []*Record) {
 }
 
 // gates hides winners whose conditions do not hold and notes what else keeps them
-// from the model.
+// from the model. Values of variables are never named.
 func (a *arbiter) gates() {
 	env := a.r.c.Environment
 	env.Skills = names(a.out.Winners)
 	for _, r := range a.out.All {
 		if r.Stale {
-			r.Reasons = append(r.Reasons, Reason{"stale", "its file cannot be read now; the last good version is used", "correct the file"})
+			r.Reasons = append(r.Reasons, Reason{
+				Code: "stale", Message: "its file cannot be read now; the last good version is used", Fix: "correct the file", Path: place(r),
+			})
 		}
 	}
 	if a.filters(env) {
@@ -405,20 +472,31 @@ func (a *arbiter) gates() {
 	}
 	for _, r := range a.out.Winners {
 		m := &r.Skill.Meta
+		say := func(code, by, fix, format string, args ...any) {
+			r.Reasons = append(r.Reasons, Reason{Code: code, Message: fmt.Sprintf(format, args...), Fix: fix, Path: place(r), By: by})
+		}
 		if m.RequiresBeta != "" && (a.r.c.Beta == nil || !a.r.c.Beta(m.RequiresBeta)) {
 			r.State = Hidden
-			r.Reasons = append(r.Reasons, Reason{Code: "beta", Message: fmt.Sprintf("needs the beta flag %q", m.RequiresBeta), Fix: "turn the flag on"})
+			say("beta", m.RequiresBeta, "turn the flag on", "needs the beta flag %q", m.RequiresBeta)
+		}
+		if server, ok := strings.CutPrefix(r.Skill.Key, "mcp-"); ok && env.Servers != nil && env.Servers.Has(server) {
+			r.State = Hidden
+			say("mcp_duplicate", server, "use the tools of the server", "the MCP server %q is configured and does the same", server)
 		}
 		for _, u := range skill.FindUnmet(m.Conditions, env) {
 			r.State = Unmet
 			need := u.Code + ": " + strings.Join(u.Names, ", ")
-			r.Reasons = append(r.Reasons, Reason{"unmet", "a condition does not hold, " + need, "provide what it needs"})
+			say("unmet", need, "provide what it needs", "a condition does not hold, %s", need)
+		}
+		if len(m.Paths) > 0 {
+			patterns := strings.Join(m.Paths, ", ")
+			say("paths", patterns, "work on a file that matches", "it is offered once a file that matches is worked on: %s", patterns)
 		}
 		if m.DisableModelInvocation {
-			r.Reasons = append(r.Reasons, Reason{"manual", "only a person may start it: disable-model-invocation is set", "start it with /" + r.Skill.Handle})
+			say("manual", "disable-model-invocation", "start it with /"+r.Skill.Handle, "only a person may start it: disable-model-invocation is set")
 		}
 		if !m.Listed {
-			r.Reasons = append(r.Reasons, Reason{"unlisted", "it is not in the catalog: listed is false", "ask for it by name"})
+			say("unlisted", "listed", "ask for it by name", "it is not in the catalog: listed is false")
 		}
 	}
 }

@@ -33,5 +33,9 @@
 //	what a request may say        request.go
 //	touched packages              touch.go
 //	aliases, single changes       edit.go
+//	saved folder trust            trust_folders.go
+//	what persons decided          decisions.go
+//	switches and their order      switches.go
+//	names that look alike         lookalikes.go
 //	what equal Snapshots mean     dump.go
 package registry

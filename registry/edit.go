@@ -139,6 +139,7 @@ func (r *Registry) insert(listings []*source.Listing, src source.Source, found *
 	r.mu.Unlock()
 	r.added = append(r.added, src)
 	r.listings, r.shown = append(r.listings, nil), append(r.shown, nil)
+	r.took = append(r.took, 0)
 	if r.index != nil {
 		r.index.loaded = append(r.index.loaded, nil)
 	}
@@ -182,6 +183,7 @@ func (r *Registry) without(listings []*source.Listing, rec *Record) []*source.Li
 		r.sources = slices.Delete(slices.Clone(r.sources), i, i+1)
 		r.mu.Unlock()
 		r.listings, r.shown = slices.Delete(r.listings, i, i+1), slices.Delete(r.shown, i, i+1)
+		r.took = slices.Delete(r.took, i, i+1)
 		if r.index != nil {
 			r.index.loaded = slices.Delete(r.index.loaded, i, i+1)
 		}

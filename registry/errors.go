@@ -63,3 +63,17 @@ func (e *AmbiguousError) Error() string {
 	}
 	return fmt.Sprintf("skill %q is ambiguous: %s", e.Selector, strings.Join(e.Candidates, ", "))
 }
+
+// ProfileError says that a profile cannot be used: correct what extends it, or choose
+// another one.
+type ProfileError struct {
+	Name  string
+	Cycle bool // it extends itself, through others or directly; false: it is not there
+}
+
+func (e *ProfileError) Error() string {
+	if e.Cycle {
+		return fmt.Sprintf("profile %q extends itself", e.Name)
+	}
+	return fmt.Sprintf("profile %q is unknown", e.Name)
+}

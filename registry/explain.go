@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,16 +34,18 @@ type Candidate struct {
 // without places of its own.
 type Looker func(ctx context.Context, name string, places []source.Place) []source.Skipped
 
-// reasonKinds orders reasons: the first kind that speaks is the primary one. winner
-// stands last because it says that nothing is in the way.
+// reasonKinds orders reasons: the first kind that speaks is the primary one. Inside a
+// kind the more telling one stands first: unknown is what is left when no place is
+// known to hide the skill, and a copy that is equal is a duplicate before it is
+// shadowed. winner stands last because it says that nothing is in the way.
 var reasonKinds = [...][]string{
-	{"unknown", "elsewhere", "dangling", "link_outside", "link_cycle", "too_deep", "ignored_directory", "nested", "stray", "root_unreadable", "incomplete"}, // not found at all
+	{"elsewhere", "dangling", "link_outside", "link_cycle", "too_deep", "ignored_directory", "nested", "stray", "root_unreadable", "incomplete", "unknown"}, // not found at all
 	{"file_special", "limit", "case"},
 	{"yaml", "header", "encoding", "stale"},
 	{"untrusted", "untrusted_shadow"},
-	{"denied", "off", "allow_only", "profile", "plugin_off", "source_off"},
+	{"denied", "allow_only", "profile", "off", "plugin_off", "source_off"},
 	{"beta", "unmet", "paths", "agent_scope", "region", "mcp_duplicate"},
-	{"ambiguous", "shadowed", "duplicate"},
+	{"ambiguous", "duplicate", "shadowed"},
 	{"manual", "unlisted"},
 	{"budget"},
 	{"winner"},
@@ -79,7 +82,7 @@ func diagnosticReason(d skill.Diagnostic) Reason {
 	if d.Line > 0 {
 		where = fmt.Sprintf("%s:%d", d.File, d.Line)
 	}
-	return Reason{Code: code, Message: where + ": " + d.Message, Fix: d.Fix}
+	return Reason{Code: code, Message: where + ": " + d.Message, Fix: d.Fix, Path: d.File, Line: d.Line, By: d.Message}
 }
 
 // Explain answers from the Snapshot alone. Places that discovery does not read are
@@ -103,7 +106,14 @@ func (s *Snapshot) ExplainWith(ctx context.Context, name string, look Looker) Ex
 	}
 	e.Reasons = append(e.Reasons, s.reasons(found, e.Winner)...)
 	for _, sk := range s.missing(ctx, name, found, look) {
-		e.Reasons = append(e.Reasons, Reason{Code: sk.Code, Message: sk.Path + ": " + sk.Message, Fix: fixes[sk.Code]})
+		e.Reasons = append(e.Reasons, Reason{
+			Code: sk.Code, Message: sk.Path + ": " + sk.Message, Fix: fixes[sk.Code], Path: sk.Path, By: sk.Message,
+		})
+	}
+	var several *AmbiguousError
+	if _, err := s.Lookup(name); errors.As(err, &several) {
+		by := strings.Join(several.Candidates, ", ")
+		e.Reasons = append(e.Reasons, Reason{Code: "ambiguous", Message: "several skills are called so: " + by, Fix: "use one of the addresses", By: by})
 	}
 	if e.Winner != nil {
 		e.State = e.Winner.State
@@ -119,6 +129,12 @@ func (s *Snapshot) ExplainWith(ctx context.Context, name string, look Looker) Ex
 	}
 	sortReasons(e.Reasons)
 	return e
+}
+
+// Add adds a reason that only the caller knows, in its place.
+func (e *Explanation) Add(why Reason) {
+	e.Reasons = append(e.Reasons, why)
+	sortReasons(e.Reasons)
 }
 
 // usable says whether the record can be used under its address.
@@ -155,11 +171,10 @@ func reasonsOf(r *Record) []Reason {
 			rs = append(rs, diagnosticReason(d))
 		}
 	}
-	if r.Stale {
-		rs = append(rs, Reason{"stale", place(r) + ": the file is broken now; its last good version is used", "correct the file"})
-	}
 	if usable(r) && !slices.ContainsFunc(rs, func(x Reason) bool { return x.Code == "untrusted_shadow" }) {
-		rs = append(rs, Reason{Code: "winner", Message: fmt.Sprintf("%s of %s has the name", place(r), r.Source.ID)})
+		rs = append(rs, Reason{
+			Code: "winner", Message: fmt.Sprintf("%s of %s has the name", place(r), r.Source.ID), Path: place(r), By: r.Source.ID,
+		})
 	}
 	return rs
 }
@@ -230,6 +245,9 @@ var fixes = map[string]string{
 	"link_cycle":        "remove the link",
 	"too_deep":          "move the skill nearer to its root",
 	"ignored_directory": "move it out of the ignored directory",
+	"source_off":        "turn the source on in skills.external or skills.sources",
+	"plugin_off":        "enable the plugin",
+	"agent_scope":       "run as that agent, or move the skill to a folder that all agents read",
 	"nested":            "move it beside the skill that holds it",
 	"stray":             "move it into a folder of its own",
 }
@@ -244,14 +262,22 @@ func (s *Snapshot) notFound() []Reason {
 		}
 		roots = append(roots, filepath.ToSlash(at))
 	}
-	out := []Reason{{"unknown", "no skill has this name; searched " + strings.Join(roots, ", "), "check the spelling or add a source"}}
+	searched := strings.Join(roots, ", ")
+	out := []Reason{{
+		Code: "unknown", Message: "no skill has this name; searched " + searched, Fix: "check the spelling or add a source", By: searched,
+	}}
 	for _, d := range s.Diagnostics {
 		if d.Code == "root_unreadable" {
-			out = append(out, Reason{"root_unreadable", d.File + ": " + d.Message, d.Fix})
+			out = append(out, Reason{
+				Code: "root_unreadable", Message: "no skill that can be seen has this name, and a folder cannot be read: " + d.File + ": " + d.Message,
+				Fix: d.Fix, Path: d.File, By: d.Message,
+			})
 		}
 	}
-	if !s.Complete {
-		out = append(out, Reason{"incomplete", "the list is incomplete: a limit was reached or a directory could not be read", "see the diagnostics"})
+	if !s.Complete && len(out) == 1 {
+		out = append(out, Reason{
+			Code: "incomplete", Message: "no skill that was listed has this name, and the list is incomplete: a limit was reached", Fix: "see the diagnostics",
+		})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -153,6 +154,7 @@ func (a *arbiter) filters(env skill.Environment) bool {
 			f := filterTable[slices.IndexFunc(filterTable[:], func(f filter) bool { return f.name == name })]
 			if why := f.hides(a, env, r); why.Code != "" {
 				r.State = f.state
+				why.Path, why.By = place(r), cmp.Or(why.By, why.Message)
 				r.Reasons = append(r.Reasons, why)
 				break
 			}

@@ -27,3 +27,8 @@ func (s *slowSource) Scan(ctx context.Context, prev *source.Listing) (*source.Li
 	<-s.release
 	return s.Source.Scan(ctx, prev)
 }
+
+// changing gives the decisions that a test has set last.
+type changing struct{ now registry.Decisions }
+
+func (c *changing) Decide(context.Context) registry.Decisions { return c.now }

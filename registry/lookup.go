@@ -72,10 +72,12 @@ func (x *index) build(a *arbiter) {
 		switch {
 		case r.State == Shadowed:
 			return 2
-		case r.State == Untrusted:
+		case r.State == Disabled:
 			return 3
-		case r.State == Invalid:
+		case r.State == Untrusted:
 			return 4
+		case r.State == Invalid:
+			return 5
 		case r.Source.Namespace != "" || r.Address != r.Skill.Name:
 			return 1
 		}
@@ -226,7 +228,7 @@ func first(rs []*Record) *Record {
 // usableFirst drops the records that are not usable where some are.
 func usableFirst(rs []*Record) []*Record {
 	n := 0
-	for n < len(rs) && rs[n].State != Shadowed && rs[n].State != Untrusted && rs[n].State != Invalid {
+	for n < len(rs) && usable(rs[n]) {
 		n++
 	}
 	if n > 0 {

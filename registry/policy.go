@@ -106,6 +106,10 @@ func (p *policy) kind(r *Record) int {
 	return len(p.Kinds)
 }
 
+// switchesLate says whether switches are judged after arbitration: a skill that is off
+// then hides its name. The dialects that filter winners by switches do so.
+func (p *policy) switchesLate() bool { return slices.Contains(p.Filters, "disabled") }
+
 // label is what people call the rank of a record.
 func (p *policy) label(r *Record) string {
 	if n := p.kind(r); n < len(p.Labels) {

@@ -189,6 +189,7 @@ func (r *Registry) Close() error {
 // discover makes the next Snapshot. Only the run in flight calls it.
 func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*Snapshot, error) {
 	start := r.c.Now()
+	decided := look && r.decide(ctx) // without a look there is nothing to read anew with
 	listings, err := slices.Clone(r.listings), ctx.Err()
 	if look {
 		listings, err = r.scan(ctx, o)
@@ -203,7 +204,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 	off := r.c.Filters.disabled(ctx)
 	steady := slices.Equal(off, r.disabled)
 	r.disabled = off
-	if old != nil && steady && len(o.edits) == 0 && r.unchanged(listings) {
+	if old != nil && steady && !decided && len(o.edits) == 0 && r.unchanged(listings) {
 		r.listings = listings
 		r.latest.Store(&listings)
 		same := *old
@@ -217,7 +218,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 	r.latest.Store(&listings)
 	a := &arbiter{r: r, out: &Snapshot{Version: r.first, Complete: true, Generated: start}}
 	a.out.lookup.workspace, a.out.lookup.locations = r.c.Workspace, r.locations
-	next := a.arbitrate(shown)
+	next := a.arbitrate(ctx, shown)
 	next.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
 	if old != nil {
 		next.Version = old.Version

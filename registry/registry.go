@@ -12,10 +12,18 @@ import (
 	"github.com/deftskills/deft/source"
 )
 
-// Truster decides how far a source is trusted. It is asked once a source, with a nil
-// skill, and returns the trust and why; i.Trust is what the source says of itself.
+// Truster decides how far a source is trusted. Every refresh asks it once a source,
+// with a nil skill; it returns the trust and why. i.Trust is what the source says of
+// itself.
 type Truster interface {
 	Trust(ctx context.Context, i source.Info, s *skill.Skill) (source.Trust, Reason)
+}
+
+// EntryTruster is a Truster that looks at each skill of a trusted project folder too,
+// for those that do not inherit its trust. ok is false for the others.
+type EntryTruster interface {
+	Truster
+	TrustEntry(ctx context.Context, e *source.Entry) (trust source.Trust, why Reason, ok bool)
 }
 
 // Config says what a registry is made of. Equal Config, equal behaviour.
@@ -24,6 +32,7 @@ type Config struct {
 	Diagnostics []skill.Diagnostic // of making the sources; copied into every Snapshot
 	Dialect     skill.Dialect      // whose precedence; "" = deft
 	Trust       Truster            // nil = sources are trusted as they say
+	Decider     Decider            // switches and grants; nil = nobody decided anything
 	Environment skill.Environment  // what conditions are judged against; Skills is set here
 	Beta        func(flag string) bool
 	Workspace   string           // where relative paths of selectors start; "" = they name nothing
@@ -57,7 +66,9 @@ type Registry struct {
 	views     views
 	locations *locations // that Alias added
 
-	disabled []string // locations that a person switched off, sorted; of the last run
+	disabled  []string        // locations that a person switched off, sorted; of the last run
+	decisions Decisions       // of the last run
+	took      []time.Duration // of each source's last scan
 
 	current atomic.Pointer[Snapshot]
 	latest  atomic.Pointer[[]*source.Listing]
@@ -115,18 +126,11 @@ func open(ctx context.Context, c Config, known []*source.Listing, version uint64
 			return nil, fmt.Errorf("source %q: %w: two sources have this id", info.ID, source.ErrContract)
 		}
 		r.reasons[info.ID] = Reason{}
-		if c.Trust != nil {
-			trust, why := c.Trust.Trust(ctx, info, nil)
-			trust = atMost(info, trust)
-			r.reasons[info.ID] = why
-			if trust != info.Trust {
-				src = source.WithTrust(src, trust)
-			}
-		}
 		r.sources = append(r.sources, src)
 	}
 	r.listings = make([]*source.Listing, len(r.sources))
 	copy(r.listings, known)
+	r.took = make([]time.Duration, len(r.sources))
 	r.shown = make([]*source.Listing, len(r.sources))
 	r.index = openIndex(r)
 	if _, err := r.Refresh(ctx, RefreshOptions{}); err != nil {
@@ -179,7 +183,9 @@ func (r *Registry) scan(ctx context.Context, o RefreshOptions) ([]*source.Listin
 				if o.Full {
 					prev = nil
 				}
+				start := r.c.Now()
 				listings[i] = r.scanOne(ctx, broken.watching(r.sources[i]), prev)
+				r.took[i] = r.c.Now().Sub(start)
 			}
 		})
 	}

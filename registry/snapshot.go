@@ -22,10 +22,14 @@ const (
 )
 
 // Reason explains a state: a code of the explain list, a sentence, and what to do.
+// Path, Line and By are what the sentence is about, for those who make one of their own.
 type Reason struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"`
+	Path    string `json:"path,omitempty"` // the file or folder that it is about
+	Line    int    `json:"line,omitempty"` // 1-based; 0 where there is none
+	By      string `json:"by,omitempty"`   // what decided: the winner's path, a rule's place, names of conditions
 }
 
 // Record is one entry with its verdict. Records are immutable once a Snapshot holds them.
@@ -68,8 +72,9 @@ type Root struct {
 	ID, Path string
 	Kind     source.Kind
 	Trust    source.Trust
-	Skills   int  // entries found, invalid ones included
-	Complete bool // false: not everything below was listed
+	Skills   int           // entries found, invalid ones included
+	Complete bool          // false: not everything below was listed
+	Took     time.Duration // of the last scan
 }
 
 // Roots returns the searched sources in the order of search.

@@ -153,7 +153,7 @@ func (t *Turn) inline(c *candidate) {
 	default:
 		return
 	}
-	n := countInline(c.body.Text)
+	n := len(InlineCommands(c.body.Text))
 	if n == 0 {
 		return
 	}
@@ -168,18 +168,18 @@ func (t *Turn) inline(c *candidate) {
 	c.notes = append(c.notes, fmt.Sprintf("%d %s not run: %s; the text is as it was written", n, noun, why))
 }
 
-// countInline counts !`…` outside of code: the mark at the start of a line or after
-// a blank, one backquote, and another one on the same line.
-func countInline(body string) int {
+// InlineCommands returns the commands that a body asks to be run while it is loaded:
+// !`…` outside of code, the mark at the start of a line or after a blank, one
+// backquote, and another one on the same line.
+func InlineCommands(body string) (commands []string) {
 	if !strings.Contains(body, "!`") {
-		return 0
+		return nil
 	}
 	regions := skill.CodeRegions([]byte(body))
-	n := 0
 	for i := 0; ; i++ {
 		next := strings.Index(body[i:], "!`")
 		if next < 0 {
-			return n
+			return commands
 		}
 		i += next
 		if i > 0 && !isBlank(body[i-1]) || inRegion(regions, i) || inComment(body, i) {
@@ -188,7 +188,7 @@ func countInline(body string) int {
 		rest := body[i+2:]
 		line, _, _ := strings.Cut(rest, "\n")
 		if command, _, ok := strings.Cut(line, "`"); ok && strings.TrimSpace(command) != "" {
-			n++
+			commands = append(commands, command)
 		}
 	}
 }

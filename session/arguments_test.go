@@ -105,7 +105,7 @@ func TestInlineCommandsStayLiteralAndAreCountedOnce(t *testing.T) {
 		"no marks":            0,
 		"`code !`echo x` end": 0,
 	} {
-		if got := countInline(text); got != want {
+		if got := len(InlineCommands(text)); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}

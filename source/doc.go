@@ -35,6 +35,8 @@
 //	the skills of one plugin              plugin.go, plugin_form.go
 //	installed plugins and their versions  installed.go
 //	what of a listing outlives a process  index.go
+//	tree digests, what trust is bound to  tree.go
+//	places that explain looks at          look.go, places.go
 //	skills given in code                  data.go
 //	a diagnostic's level or fix           codes.go
 package source

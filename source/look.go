@@ -13,8 +13,8 @@ import (
 // Place is a directory that discovery does not read and explain may look at.
 type Place struct {
 	Path   string
-	Code   string // the reason of a skill found there: elsewhere, ignored_directory, nested
-	Client string // whose directory it is; "" = nobody's
+	Code   string // the reason of a skill found there: elsewhere, source_off, agent_scope, plugin_off, ignored_directory, nested
+	Client string // whose directory it is: a client, the id of a source, an agent, a plugin; "" = nobody's
 }
 
 // The bounds of one Look: it answers a person who waits.
@@ -57,6 +57,9 @@ func (l *looker) add(p Place, dir string) {
 	}
 	where := map[string]string{
 		"elsewhere":         fmt.Sprintf("skill lies in a directory of %s, which is not a configured source", p.Client),
+		"source_off":        fmt.Sprintf("skill lies in the directory of source %s, which is turned off", p.Client),
+		"agent_scope":       fmt.Sprintf("skill belongs to the agent %q", p.Client),
+		"plugin_off":        fmt.Sprintf("skill belongs to the plugin %q, which is turned off", p.Client),
 		"ignored_directory": fmt.Sprintf("skill lies in %q, which is never searched", p.Path),
 		"nested":            fmt.Sprintf("file lies inside the skill at %q and is private to it", p.Path),
 	}[p.Code]

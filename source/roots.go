@@ -78,7 +78,11 @@ func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
 	roots = mergeRoots(append(roots, clientRoots...))
 	var all []string
 	for _, r := range roots {
-		all = append(all, r.Info.Path)
+		// A root of the project stays in the repository by itself, or counts for no link:
+		// else every root that leads outside would allow itself.
+		if r.Info.Kind != Project {
+			all = append(all, r.Info.Path)
+		}
 	}
 	out := make([]Source, len(roots))
 	for i, r := range roots {
