@@ -27,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/deftskills/deft/builtin"
@@ -49,6 +50,7 @@ type Engine struct {
 	catalog  *catalog.Renderer
 	index    *search.Index
 	places   []source.Place
+	judge    *judge
 
 	mu     sync.Mutex // guards what follows
 	routed *registry.Snapshot
@@ -73,12 +75,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	env := o.sourceEnv()
 	seeded := o.seed(ctx, env)
 	sources, diags := o.sources(ctx, env)
-	e.places = source.ClientPlaces(env, sources)
+	e.places = slices.Concat(o.Places, source.OffPlaces(env, sources), source.ClientPlaces(env, sources))
+	e.judge = newJudge(o, env)
 	e.registry, err = registry.Open(ctx, registry.Config{
 		Sources:     sources,
 		Diagnostics: append(append(diags, o.Diagnostics...), seeded...),
 		Dialect:     o.Dialect,
-		Trust:       o.Project,
+		Trust:       e.judge,
+		Decider:     e.judge,
 		Environment: e.env,
 		Workspace:   o.Workspace,
 		QuietCopies: o.QuietCopies,
@@ -116,9 +120,11 @@ func (e *Engine) Refresh(ctx context.Context) (*registry.Snapshot, error) {
 // Explain says why a name is there or isn't, and what to do about it. It may look, by
 // names only and for a fifth of a second, at places that are no sources.
 func (e *Engine) Explain(ctx context.Context, name string) registry.Explanation {
-	return e.Snapshot().ExplainWith(ctx, name, func(ctx context.Context, name string, places []source.Place) []source.Skipped {
+	x := e.Snapshot().ExplainWith(ctx, name, func(ctx context.Context, name string, places []source.Place) []source.Skipped {
 		return source.Look(ctx, name, append(places, e.places...))
 	})
+	e.explainBudget(ctx, &x)
+	return x
 }
 
 // Watch notices changes of the folders as they happen, until stop or Close; turns then

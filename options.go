@@ -68,6 +68,9 @@ type Options struct {
 	// Project says what becomes of skills in project folders: withheld (the default),
 	// trusted, or refused.
 	Project registry.ProjectTrust
+	// State gives what persons decided: switches, profiles, trusted folders, grants. It
+	// is asked at every refresh. nil = nobody decided anything.
+	State   registry.Decider
 	Data    []source.Definition // skills given in code
 	More    []source.Source     // any other sources
 	Builtin fs.FS               // the skills that come with the program; nil = builtin.FS()
@@ -94,6 +97,8 @@ type Options struct {
 
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
+	// Places are directories that are no sources and that Explain looks at too.
+	Places []source.Place
 	// Diagnostics are findings about the options themselves, such as those of a
 	// configuration file. Every Snapshot holds them.
 	Diagnostics []skill.Diagnostic

@@ -75,6 +75,8 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, er
 	inner, err := session.New(ctx, session.Options{
 		ID: o.ID, Snapshots: turns{e.registry}, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand,
+		// A skill is started inside a turn; what it may do is asked without one.
+		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 	})
 	if err != nil {
 		return nil, err
