@@ -51,6 +51,9 @@ var tiers = map[string]gate.Tier{
 }
 
 func (r *run) ask(ctx context.Context, o askOptions, text string) error {
+	if r.writing.yes {
+		return usage("--yes does not answer the gate").hinted("hint.auto")
+	}
 	if o.maxSteps < 0 {
 		return usage("--max-steps %d is below zero", o.maxSteps)
 	}

@@ -62,7 +62,6 @@ type viewer struct {
 	end     *agent.End
 	text    bool // standard output stands within a line
 	refused bool // a call was refused by the gate or for want of an answer
-	unasked bool // for want of an answer
 }
 
 // endLine ends a line of the answer, so that what follows starts a new one.
@@ -149,7 +148,6 @@ func (v *viewer) call(e agent.Event) {
 		if c.Verdict == gate.Deny {
 			v.refused = v.refused || c.Code != gate.CodeRefused
 			v.note(safetext.Red, "✗", "%s", w.Say("ask.denied", c.Tool, c.Reason, c.Code))
-			v.unasked = v.unasked || c.Code == gate.CodeNoAnswerer
 		}
 	case agent.ToolFinished:
 		mark, style, code := "✓", safetext.Green, ""
@@ -167,9 +165,6 @@ func (v *viewer) outcome(failed error) error {
 	case agent.StopEnd:
 		if v.refused {
 			v.r.note(Refused)
-		}
-		if v.unasked {
-			v.r.hintf("hint: %s", v.r.words.Say("hint.auto"))
 		}
 		return nil
 	case agent.StopModel:

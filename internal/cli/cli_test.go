@@ -137,17 +137,6 @@ func TestAVerbCannotWriteWithoutSayingSo(t *testing.T) {
 	}
 }
 
-func TestAVerbCannotAskAModelWithoutSayingSo(t *testing.T) {
-	t.Parallel()
-	exit, _, errText := try(t, t.Context(), verbThat(func(ctx context.Context, r *run, _ []string) error {
-		_, err := r.chooseModel(ctx, askOptions{model: "scripted:x"})
-		return err
-	}), "try")
-	if exit == Done || !strings.Contains(errText, "declares no network") {
-		t.Errorf("exit %d, %q", exit, errText)
-	}
-}
-
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }

@@ -16,9 +16,9 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func completionVerb() verb {
 	return verb{
 		name: "completion", args: "bash|zsh|fish|powershell", min: 1, max: 1, group: groupHouse,
-		short: "completion script for a shell, with the names of skills",
-		long:  "Load it once, as in: source <(deft completion bash)",
-		run:   func(_ context.Context, r *run, args []string) error { return r.completion(args[0]) },
+		short: "completion script for a shell, with the names of skills", joins: true,
+		long: "Load it once, as in: source <(deft completion bash)",
+		run:  func(_ context.Context, r *run, args []string) error { return r.completion(args[0]) },
 	}
 }
 

@@ -2,20 +2,33 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store"
 )
 
 func doctorVerb() verb {
+	var fix bool
 	return verb{
-		name: "doctor", group: groupSkill, effects: effects{reads: true},
-		short: "health: folders, collisions, broken skills, settings",
-		run:   func(ctx context.Context, r *run, _ []string) error { return r.doctor(ctx) },
+		name: "doctor", group: groupSkill, effects: effects{reads: true, writes: true},
+		short: "health: folders, collisions, broken skills, settings, state",
+		long: "Looks at the folders of every agent, in use or not. --fix removes links of deft's own\n" +
+			"that lead nowhere, and sets a damaged state aside; nothing else is changed.",
+		flags: func(f *pflag.FlagSet) { f.BoolVar(&fix, "fix", false, "mend what is deft's own") },
+		run: func(ctx context.Context, r *run, _ []string) error {
+			if !fix {
+				r.writing.dryRun = true
+			}
+			return r.doctor(ctx, fix)
+		},
 	}
 }
 
@@ -28,14 +41,27 @@ type check struct {
 
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+	// Of a folder that is searched.
+	Exists *bool  `json:"exists,omitempty"`
+	Skills *int   `json:"skills,omitempty"`
+	TookMS *int64 `json:"took_ms,omitempty"`
 }
 
-func (r *run) doctor(ctx context.Context) error {
+func (r *run) doctor(ctx context.Context, fix bool) error {
+	r.words = r.docWords()
+	mended, err := r.mendState(ctx, fix)
+	if err != nil {
+		return err
+	}
 	snap, err := r.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	checks := r.checks(snap)
+	checks, err := r.checks(ctx, snap, fix)
+	if err != nil {
+		return err
+	}
+	checks = inOrder(append(mended, checks...))
 	ok := !slices.ContainsFunc(checks, func(c check) bool { return c.Level == skill.LevelError })
 	if r.globals.json {
 		r.printJSON(struct {
@@ -48,61 +74,108 @@ func (r *run) doctor(ctx context.Context) error {
 	if !snap.Complete {
 		r.note(Partial)
 	}
+	if slices.ContainsFunc(checks, func(c check) bool { return c.ID == "store_damaged" }) {
+		r.note(Damaged)
+	}
 	if !ok {
 		return errNegative
 	}
 	return nil
 }
 
-// checks lists every finding: folders first, then what is broken, by weight.
-func (r *run) checks(snap *registry.Snapshot) []check {
-	w := r.docWords()
-	var list []check
-	for _, root := range snap.Roots() {
-		c := check{ID: "root", Level: skill.LevelInfo, File: root.Path, Message: w.Say("doctor.root", root.ID, r.short(root.Path), root.Skills, string(root.Trust))}
-		switch {
-		case root.Path != "" && root.Skills == 0 && !exists(root.Path):
-			c.ID, c.Message = "root_absent", w.Say("doctor.absent", root.ID, r.short(root.Path))
-		case !root.Complete:
-			c.ID, c.Level, c.Message, c.Fix = "incomplete", skill.LevelWarning, w.Say("doctor.incomplete", root.ID, r.short(root.Path)), w.Say("doctor.incomplete_fix")
-		}
-		list = append(list, c)
-	}
-	waiting := 0
-	var found []skill.Diagnostic
-	for _, rec := range snap.All {
-		if rec.State == registry.Untrusted {
-			waiting++
-		}
-		found = append(found, rec.Skill.Diagnostics...)
-	}
-	if waiting > 0 {
-		list = append(list, check{
-			ID: "withheld", Level: skill.LevelWarning,
-			Message: w.Say("doctor.withheld", waiting), Fix: w.Say("hint.trust"),
-		})
-	}
-	for _, d := range append(append(slices.Clone(r.diags), snap.Diagnostics...), found...) {
-		list = append(list, check{ID: d.Code, Level: d.Level, Message: where(d) + " " + d.Message, Fix: d.Fix, File: d.File, Line: d.Line})
-	}
-	list = append(list, check{ID: "sandbox", Level: skill.LevelInfo, Message: w.Say("doctor.sandbox", build().Sandbox)})
+// inOrder sorts findings by weight, and drops what is said twice.
+func inOrder(list []check) []check {
 	order := []skill.Level{skill.LevelError, skill.LevelWarning, skill.LevelInfo}
 	slices.SortStableFunc(list, func(a, b check) int {
 		return slices.Index(order, a.Level) - slices.Index(order, b.Level)
 	})
-	return list
+	seen := map[[3]string]bool{}
+	return slices.DeleteFunc(list, func(c check) bool {
+		k := [3]string{c.ID, c.File, c.Message}
+		twice := seen[k]
+		seen[k] = true
+		return twice
+	})
 }
 
+// checks lists every finding: folders, trust, names, links, needs, state, and what is
+// broken.
+func (r *run) checks(ctx context.Context, snap *registry.Snapshot, fix bool) ([]check, error) {
+	list := r.rootChecks(snap)
+	list = append(list, r.pendingChecks(snap)...)
+	everywhere, err := r.collisions(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, everywhere...)
+	list = append(list, r.lookalikes(snap)...)
+	links, err := r.linkChecks(snap, fix)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, links...)
+	list = append(list, r.needs(snap)...)
+	list = append(list, r.stateChecks(ctx, snap)...)
+	var found []skill.Diagnostic
+	for _, rec := range snap.All {
+		found = append(found, rec.Skill.Diagnostics...)
+	}
+	for _, d := range slices.Concat(r.diags, snap.Diagnostics, found) {
+		if d.Code != "dangling" { // linkChecks has them, with whose they are
+			list = append(list, r.diagnosed(d))
+		}
+	}
+	return append(list, check{ID: "sandbox", Level: skill.LevelInfo, Message: r.words.Say("doctor.sandbox", build().Sandbox)}), nil
+}
+
+func (r *run) diagnosed(d skill.Diagnostic) check {
+	return check{ID: d.Code, Level: d.Level, Message: where(d) + " " + d.Message, Fix: d.Fix, File: d.File, Line: d.Line}
+}
+
+// mendState sets a damaged state aside, before anything is read of it.
+func (r *run) mendState(ctx context.Context, fix bool) ([]check, error) {
+	if !fix || r.writing.dryRun {
+		return nil, nil
+	}
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return nil, nil // stateChecks says it
+	}
+	if _, err := s.Load(ctx); !errors.Is(err, store.ErrDamaged) {
+		return nil, nil
+	}
+	aside, err := s.SetAside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []check{{
+		ID: "store_mended", Level: skill.LevelInfo, File: aside.Moved,
+		Message: r.words.Say("doctor.state_moved", aside.Moved, aside.Switches, aside.Profiles),
+	}}, nil
+}
+
+// shown bounds how many findings of one code the text lists; --json and -v list all.
+const shown = 20
+
 func (r *run) doctorText(checks []check, ok bool) {
-	counts := map[string]int{}
+	counts, lines := map[string]int{}, map[string]int{}
+	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state"}
 	for _, c := range checks {
-		if c.Level == skill.LevelInfo && c.ID != "root" && c.ID != "sandbox" && !r.globals.verbose {
+		if c.Level == skill.LevelInfo && !slices.Contains(plain, c.ID) && !r.globals.verbose {
 			counts[c.ID]++
+			continue
+		}
+		if lines[c.ID]++; lines[c.ID] > shown && c.ID != "root" && !r.globals.verbose {
 			continue
 		}
 		r.out.Printf("%s %s [%s]\n", r.out.Paint(looks[c.Level], r.words.Say(string(c.Level))), c.Message, c.ID)
 		if c.Fix != "" {
 			r.out.Printf("  hint: %s\n", r.words.Fix(c.Fix))
+		}
+	}
+	for _, id := range sortedKeys(lines) {
+		if more := lines[id] - shown; more > 0 && id != "root" && !r.globals.verbose {
+			r.out.Printf("%s\n", r.words.Say("doctor.more", id, more))
 		}
 	}
 	var notes []string

@@ -13,7 +13,10 @@ import (
 	"github.com/deftskills/deft/internal/safetext"
 )
 
-var errNotRegular = errors.New("not a regular file")
+var (
+	errNotRegular = errors.New("not a regular file")
+	errNoLink     = errors.New("not a symbolic link")
+)
 
 // writer is how a verb changes files. There are three: none for verbs that do not
 // declare writes, one that shows for --dry-run, and one that does it.
@@ -22,6 +25,8 @@ type writer interface {
 	Write(path string, data []byte, perm fs.FileMode) error
 	// Rename gives a file another name in its folder.
 	Rename(path, to string) error
+	// RemoveLink removes a symbolic link, and nothing else.
+	RemoveLink(path string) error
 }
 
 // files returns the writer that the verb's declaration and flags allow.
@@ -43,6 +48,8 @@ func (w noWriter) Write(path string, _ []byte, _ fs.FileMode) error {
 
 func (w noWriter) Rename(path, _ string) error { return w.Write(path, nil, 0) }
 
+func (w noWriter) RemoveLink(path string) error { return w.Write(path, nil, 0) }
+
 type dryWriter struct{ r *run }
 
 func (w dryWriter) Write(path string, data []byte, _ fs.FileMode) error {
@@ -55,7 +62,23 @@ func (w dryWriter) Rename(path, to string) error {
 	return nil
 }
 
+func (w dryWriter) RemoveLink(path string) error {
+	w.r.err.Printf("%s %s\n", w.r.err.Paint(safetext.Yellow, w.r.words.Say("would_remove")), path)
+	return nil
+}
+
 type diskWriter struct{}
+
+func (diskWriter) RemoveLink(path string) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if st.Mode()&fs.ModeSymlink == 0 {
+		return &fs.PathError{Op: "remove", Path: path, Err: errNoLink}
+	}
+	return os.Remove(path)
+}
 
 func (diskWriter) Write(path string, data []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

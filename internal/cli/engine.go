@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,12 +16,22 @@ import (
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/store"
 )
 
 // open finds the skills, once a run.
 func (r *run) open(ctx context.Context) (*deft.Engine, error) {
 	if r.engine != nil {
 		return r.engine, nil
+	}
+	if r.globals.profile != "" {
+		st, err := r.load(ctx)
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return nil, err
+		}
+		if err := r.profileThere(st, r.globals.profile); err != nil {
+			return nil, err
+		}
 	}
 	o := r.options()
 	o.More = r.configured(ctx)
@@ -48,6 +59,7 @@ func (r *run) options() deft.Options {
 		Cooldown: cooldown(c.Tuning.Refresh), Blocking: c.Tuning.Refresh.Blocking,
 		Ceilings: r.ceilings(), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
+		State: decisions{r}, Places: r.offPlaces(),
 	}
 	o.Host = &builtin.Host{Profile: "cli", MiniMax: o.Dialect == skill.MiniMax}
 	if list, ok := c.AgentSkills[minimaxAgent]; ok && o.Dialect == skill.MiniMax {
@@ -74,6 +86,25 @@ func (r *run) ceilings() []string {
 			c = filepath.Join(r.dirs.Home, rest)
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+// offPlaces are the sources that the settings turn off: explain says so of a skill
+// that lies only there.
+func (r *run) offPlaces() []source.Place {
+	var out []source.Place
+	for _, item := range r.config.Sources {
+		path := item.Path
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			path = filepath.Join(r.dirs.Home, rest)
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(item.Base, path)
+		}
+		if item.Off {
+			out = append(out, source.Place{Path: path, Code: "source_off", Client: item.Path})
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -80,15 +81,19 @@ func (r *run) explainText(doc explainJSON) {
 		if i == 0 {
 			mark = "* "
 		}
-		p.Printf("%s%s: %s\n", mark, reason.Code, reason.Message)
-		if reason.Fix != "" {
-			p.Printf("    hint: %s\n", r.words.Fix(reason.Fix))
+		sentence := r.sentence(registry.Reason(reason))
+		if !strings.Contains(sentence, reason.Path) {
+			sentence += " · " + at(reason.Path, reason.Line)
+		}
+		p.Printf("%s%s: %s\n", mark, reason.Code, sentence)
+		if fix := r.remedy(registry.Reason(reason)); fix != "" {
+			p.Printf("    hint: %s\n", fix)
 		}
 	}
 	for _, c := range doc.Candidates {
 		p.Printf("%2d %-10s %-8s %s\n", c.Rank, string(c.Skill.State), string(c.Skill.Source.Kind), orElse(c.Skill.Dir, c.Skill.Location))
 		if !said(doc.Reasons, c.Reason.Code, "") {
-			p.Printf("   %s: %s\n", c.Reason.Code, c.Reason.Message)
+			p.Printf("   %s: %s\n", c.Reason.Code, r.sentence(registry.Reason(c.Reason)))
 		}
 		for _, d := range c.Skill.Diagnostics {
 			if !said(doc.Reasons, "", d.Message) {
@@ -103,6 +108,22 @@ func (r *run) explainText(doc explainJSON) {
 		}
 		p.Printf("  %s\n", s)
 	}
+}
+
+// sentence is a reason in the language of the run.
+func (r *run) sentence(why registry.Reason) string {
+	return r.words.Reason(why.Code, why.Message, why.By, at(why.Path, why.Line))
+}
+
+// remedy is what to do about a reason, in the language of the run.
+func (r *run) remedy(why registry.Reason) string { return r.words.ReasonFix(why.Code, why.Fix) }
+
+// at is a place as editors take it.
+func at(path string, line int) string {
+	if line == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s:%d", path, line)
 }
 
 // said reports whether a reason has that code, or holds that message.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -14,6 +15,8 @@ import (
 type globals struct {
 	cwd, home, dialect, clients, lang string
 	sources                           []string
+	profile                           string
+	profileFrom                       config.From // who said profile
 	onlySources, trustProject         bool
 	json, plain, noColor              bool
 	quiet, verbose, help              bool
@@ -28,6 +31,7 @@ func (g *globals) bind(f *pflag.FlagSet) {
 	f.StringVar(&g.dialect, "dialect", "", "rules of another system, by `NAME`; DEFT_DIALECT")
 	f.StringVar(&g.clients, "clients", "", "other agents whose folders are read too: `LIST` by comma")
 	f.BoolVar(&g.trustProject, "trust-project", false, "for this run the project folder counts as trusted")
+	f.StringVar(&g.profile, "profile", "", "the profile of skills for this run, by `NAME`; DEFT_PROFILE")
 	f.BoolVar(&g.json, "json", false, "one JSON document on standard output")
 	f.BoolVar(&g.plain, "plain", false, "no colour, no progress")
 	f.BoolVar(&g.noColor, "no-color", false, "no colour; NO_COLOR")
@@ -52,6 +56,11 @@ func (g *globals) environment(env func(string) string) error {
 			names = append(names, string(d))
 		}
 		return usage("dialect %q is not known", g.dialect).hinted("hint.one_of", strings.Join(names, ", "))
+	}
+	g.profileFrom = config.From{Level: config.Flag, File: "--profile"}
+	if g.profile == "" {
+		g.profile = env("DEFT_PROFILE")
+		g.profileFrom = config.From{Level: config.Env, File: "DEFT_PROFILE"}
 	}
 	if list := env("DEFT_SOURCES"); list != "" {
 		sep := ":"

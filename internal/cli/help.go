@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,9 +13,8 @@ import (
 func helpVerb() verb {
 	return verb{
 		name: "help", args: "[VERB]", max: 2, group: groupHouse,
-		short: "what a verb does, its flags and its effects",
-		long:  "deft help exit-codes lists what the exit codes mean.",
-		run:   func(_ context.Context, r *run, args []string) error { return r.helpFor(args) },
+		short: "what a verb does, its flags and its effects", joins: true,
+		run: func(_ context.Context, r *run, args []string) error { return r.helpFor(args) },
 	}
 }
 
@@ -24,12 +22,6 @@ func helpVerb() verb {
 func (a *app) helpFor(args []string) error {
 	if len(args) == 0 {
 		a.shortHelp()
-		return nil
-	}
-	if args[0] == "exit-codes" {
-		for _, e := range slices.Backward(exits) {
-			a.out.Printf("%4d  %s\n", int(e.code), e.text)
-		}
 		return nil
 	}
 	list := a.verbs
@@ -81,21 +73,27 @@ func (a *app) shortHelp() {
 	p := a.out
 	p.Printf("deft VERB [FLAGS] [ARGUMENTS] - skills for agents; deft help VERB tells more\n")
 	group := ""
-	for _, v := range a.verbs {
-		if v.group == "" {
+	for i, v := range a.verbs {
+		if v.group == "" || v.joins {
 			continue
 		}
 		if v.group != group {
 			p.Printf("%s\n", p.Paint(safetext.Bold, v.group))
 			group = v.group
 		}
-		p.Printf("  %-11s %s\n", v.name, v.short)
+		names := v.name
+		for _, next := range a.verbs[i+1:] {
+			if !next.joins {
+				break
+			}
+			names += ", " + next.name
+		}
+		p.Printf("  %-15s %s\n", names, orElse(v.brief, v.short))
 	}
 }
 
 // help is what --help shows.
 func (a *app) help(v *verb) {
-	a.printers() // the flags are read now
 	if v.name == "deft" {
 		a.shortHelp()
 		return

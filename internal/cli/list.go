@@ -159,7 +159,7 @@ func (r *run) listRow(rec *registry.Record, count tokensJSON) {
 	case rec.State != registry.Available:
 		mark = r.words.Say("state." + string(rec.State))
 		if len(rec.Reasons) > 0 {
-			mark += ": " + rec.Reasons[0].Message
+			mark += ": " + r.sentence(rec.Reasons[0])
 		}
 	case !rec.ForModel():
 		mark = r.words.Say("state.manual")

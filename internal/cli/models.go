@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -18,11 +17,8 @@ import (
 // chooseModel returns the model of a turn, nil for none. Without --offline the probe
 // of local servers is the only network before the first request.
 func (r *run) chooseModel(ctx context.Context, o askOptions) (model.Model, error) {
-	switch {
-	case o.offline || r.writing.dryRun:
+	if o.offline || r.writing.dryRun {
 		return nil, nil
-	case !r.verb.effects.network:
-		return nil, fmt.Errorf("verb %s declares no network; no model is asked", r.verb.path())
 	}
 	client := &http.Client{Transport: &http.Transport{}} // no proxy: the probe is of this machine
 	c, ok, err := model.Choose(ctx, o.model, r.config.Model, r.modelEnv, client)

@@ -21,7 +21,7 @@ func readVerb() verb {
 	var lines string
 	return verb{
 		name: "read", args: "NAME PATH", min: 2, max: 2, group: groupSkill, effects: effects{reads: true}, names: true,
-		short: "one file of a skill",
+		short: "one file of a skill", joins: true,
 		long:  "PATH is relative to the skill; it cannot leave it.",
 		flags: func(f *pflag.FlagSet) { f.StringVar(&lines, "lines", "", "only the lines `A-B`, counted from 1") },
 		run: func(ctx context.Context, r *run, args []string) error {

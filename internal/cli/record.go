@@ -47,6 +47,9 @@ type reasonJSON struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
+	Path    string `json:"path"`
+	Line    int    `json:"line"`
+	By      string `json:"by"`
 }
 
 func reasonsJSON(list []registry.Reason) []reasonJSON {
@@ -104,6 +107,12 @@ func split(snap *registry.Snapshot) (counting, shadowed, unusable []*registry.Re
 			shadowed = append(shadowed, rec)
 		case registry.Invalid, registry.Untrusted:
 			unusable = append(unusable, rec)
+		case registry.Disabled:
+			if denied(rec) {
+				unusable = append(unusable, rec)
+			} else {
+				counting = append(counting, rec)
+			}
 		default:
 			counting = append(counting, rec)
 		}
@@ -112,6 +121,11 @@ func split(snap *registry.Snapshot) (counting, shadowed, unusable []*registry.Re
 		slices.SortFunc(list, byName)
 	}
 	return counting, shadowed, unusable
+}
+
+// denied reports whether nothing lifts that the skill is off.
+func denied(rec *registry.Record) bool {
+	return slices.ContainsFunc(rec.Reasons, func(why registry.Reason) bool { return why.Code == "denied" })
 }
 
 // find looks a skill up by the one rule for names. Close names for a person are
@@ -161,6 +175,8 @@ func offered(rec *registry.Record) error {
 	switch rec.State {
 	case registry.Untrusted:
 		return fail(Refused, "skill_untrusted", "skill %q is withheld: its folder is not trusted", rec.Skill.Name).hinted("hint.review", rec.Address)
+	case registry.Disabled:
+		return fail(Refused, "skill_disabled", "skill %q is off", rec.Skill.Name).hinted("hint.explain", rec.Address)
 	case registry.Invalid:
 		return fail(Negative, "skill_invalid", "skill %q cannot be used", rec.Skill.Name).hinted("hint.explain", rec.Address)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store"
 )
 
 // Process is everything of the operating system that a run may touch.
@@ -235,6 +236,7 @@ type run struct {
 	diags   []skill.Diagnostic // of settings and flags
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
+	store   *store.Store   // what the person decided; nil until it is asked for
 	record  *gate.FileSink // of the gate; nil for verbs that call no tool
 }
 
@@ -243,6 +245,9 @@ func (r *run) close() error {
 	var errs []error
 	if r.engine != nil {
 		errs = append(errs, r.engine.Close())
+	}
+	if r.store != nil {
+		errs = append(errs, r.store.Close())
 	}
 	if r.record != nil {
 		errs = append(errs, r.record.Close())

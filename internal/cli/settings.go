@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,12 +14,15 @@ import (
 // settings reads the files and lays environment and flags over them.
 func (r *run) settings() {
 	root := repository(r.cwd, r.dirs.Home)
+	project := filepath.Join(root, ".deft", "config.yaml")
+	// The state is opened only where there is something to trust.
+	trusted := r.globals.trustProject || exists(project) && r.folderTrusted(context.Background())
 	c, diags := config.Load(config.Input{
 		Open:           openRegular,
 		UserFile:       filepath.Join(r.dirs.Config, "config.yaml"),
-		ProjectFile:    filepath.Join(root, ".deft", "config.yaml"),
+		ProjectFile:    project,
 		ProjectRoot:    root,
-		ProjectTrusted: r.globals.trustProject,
+		ProjectTrusted: trusted,
 	})
 	if r.globals.dialect == string(skill.MiniMax) {
 		if data := source.DataDir(r.sourceEnv()); data != "" {

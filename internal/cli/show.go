@@ -15,7 +15,7 @@ func showVerb() verb {
 	var raw, meta bool
 	return verb{
 		name: "show", args: "NAME", min: 1, max: 1, group: groupSkill, effects: effects{reads: true}, names: true,
-		short: "what a model would get of a skill",
+		short: "what a model would get of a skill", brief: "what a model would get of a skill; one of its files",
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&raw, "raw", false, "the file as it is")
 			f.BoolVar(&meta, "meta", false, "the header as deft reads it")

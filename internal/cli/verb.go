@@ -16,6 +16,8 @@ type verb struct {
 	short   string // one line, lower case
 	long    string // what help adds; may be ""
 	group   string // of the short help; "" for verbs below another
+	brief   string // of the short help, where the verbs that follow join its line; "" = short
+	joins   bool   // shares the line of the verb before it in the short help
 	effects effects
 	min     int  // arguments at least
 	max     int  // arguments at most; -1 = any number

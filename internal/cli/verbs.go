@@ -14,6 +14,7 @@ func verbs() []verb {
 	return []verb{
 		askVerb(),
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
+		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
 		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),

@@ -11,8 +11,8 @@ import (
 func versionVerb() verb {
 	return verb{
 		name: "version", group: groupHouse,
-		short: "version, commit, and what this build can do",
-		run:   func(_ context.Context, r *run, _ []string) error { return r.version() },
+		short: "version, commit, and what this build can do", brief: "what this build is, for a shell, of a verb",
+		run: func(_ context.Context, r *run, _ []string) error { return r.version() },
 	}
 }
 

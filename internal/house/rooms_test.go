@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text",
+		"internal/cli/text", "store",
 	},
 	"internal/cli/text": {},
 	"cmd/deft":          {"internal/cli"},

@@ -75,3 +75,36 @@ func (w Words) Say(key string, args ...any) string {
 	}
 	return fmt.Sprintf(s, args...)
 }
+
+// reasonsName is the file of the reasons of explain, by code.
+const reasonsName = "reasons_zh.json"
+
+// Reason returns the sentence of a reason in the language of w: {by} stands for what
+// decided, {at} for its place. English is what the rooms write, and so is a reason
+// that the catalogue does not have.
+func (w Words) Reason(code, message, by, at string) string {
+	s, ok := w.reason(code)
+	if !ok {
+		return message
+	}
+	return strings.TrimSuffix(strings.NewReplacer("{by}", by, "{at}", at).Replace(s), "：")
+}
+
+// ReasonFix returns what to do about a reason.
+func (w Words) ReasonFix(code, fix string) string {
+	if fix == "" {
+		return ""
+	}
+	if s, ok := w.reason(code + ".fix"); ok {
+		return s
+	}
+	return w.Fix(fix)
+}
+
+func (w Words) reason(key string) (string, bool) {
+	if w["language"] != "zh" {
+		return "", false
+	}
+	s, ok := load(reasonsName)[key]
+	return s, ok
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/deftskills/deft/internal/config"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/store"
+)
+
+// storeFile is where what a person decided is kept.
+func (r *run) storeFile() string { return filepath.Join(r.dirs.State, "deft.db") }
+
+// openStore opens the state, once a run. A verb that does not declare writes, and a
+// dry run, cannot change it.
+func (r *run) openStore(ctx context.Context) (*store.Store, error) {
+	if r.store != nil {
+		return r.store, nil
+	}
+	s, err := store.Open(ctx, store.Options{
+		DB: r.storeFile(), ReadOnly: !r.verb.effects.writes || r.writing.dryRun,
+		Release: build().Version, Verb: r.verb.name, Now: r.proc.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.store = s
+	return s, nil
+}
+
+// load reads the state. With an error it holds what is sound still, and no trust.
+func (r *run) load(ctx context.Context) (store.State, error) {
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return store.State{}, err
+	}
+	return s.Load(ctx)
+}
+
+// projectRoot is the folder that trust and the choice of a profile are bound to.
+func (r *run) projectRoot() string {
+	return source.TrustRoot(source.Env{Workspace: r.cwd, Home: r.dirs.Home}, r.cwd)
+}
+
+// folderTrusted says whether a person trusts exactly the project's folder. Settings of
+// a folder whose trust cannot be read are not.
+func (r *run) folderTrusted(ctx context.Context) bool {
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return false
+	}
+	trusted, _, err := s.FolderTrust(ctx, r.projectRoot())
+	return trusted && err == nil
+}
+
+// decisions gives the registry what the state and the settings say, anew at each
+// refresh.
+type decisions struct{ r *run }
+
+// Decide implements registry.Decider.
+func (d decisions) Decide(ctx context.Context) registry.Decisions {
+	st, err := d.r.load(ctx)
+	var out registry.Decisions
+	if err != nil {
+		out.Diagnostics = append(out.Diagnostics, stateTrouble(d.r.storeFile(), err))
+	}
+	c := d.r.config
+	out.Switches = registry.Switches{
+		Deny: rulesOf(c.User.Deny), Enable: rulesOf(c.User.Enable), DefaultOff: rulesOf(c.User.DefaultOff), UserAllowOnly: rulesOf(c.User.AllowOnly),
+		ProjectDeny: rulesOf(c.Project.Deny), ProjectEnable: rulesOf(c.Project.Enable), ProjectDefaultOff: rulesOf(c.Project.DefaultOff),
+		AllowOnly: rulesOf(c.Project.AllowOnly),
+	}
+	for _, s := range st.Switches {
+		out.Switches.Saved = append(out.Switches.Saved, registry.Saved{Name: s.Name, Source: s.Source, Switch: registry.Switch(s.Switch)})
+	}
+	active := d.r.activeProfile(st)
+	chain, err := registry.Chain(active.name, d.r.profiles(st))
+	if err != nil {
+		out.Diagnostics = append(out.Diagnostics, profileTrouble(active, err))
+	}
+	out.Switches.Profile = chain
+	for _, f := range st.Folders {
+		if f.Refused && d.r.globals.trustProject {
+			continue // for this run the person says otherwise
+		}
+		out.Folders = append(out.Folders, registry.Folder{Root: f.Root, Refused: f.Refused})
+	}
+	for _, g := range st.Grants {
+		out.Grants = append(out.Grants, registry.Grant{Name: g.Name, Source: g.Source, Tree: g.Tree, Tools: g.AllowedTools, Hooks: g.Hooks != ""})
+	}
+	return out
+}
+
+func rulesOf(list []config.Entry) []registry.Rule {
+	if list == nil {
+		return nil
+	}
+	out := make([]registry.Rule, 0, len(list))
+	for _, e := range list {
+		out = append(out, registry.Rule{Pattern: e.Pattern, File: e.From.File, Line: e.From.Line})
+	}
+	return out
+}
+
+// profiles are those of the settings and the saved ones; the settings win.
+func (r *run) profiles(st store.State) map[string]registry.Profile {
+	all := map[string]registry.Profile{}
+	for _, p := range st.Profiles {
+		saved := func(list []string) []registry.Rule {
+			var out []registry.Rule
+			for _, pattern := range list {
+				out = append(out, registry.Rule{Pattern: pattern, File: "saved profile " + p.Name})
+			}
+			return out
+		}
+		all[p.Name] = registry.Profile{Name: p.Name, Extends: p.Extends, Include: saved(p.Include), Exclude: saved(p.Exclude)}
+	}
+	for name, p := range r.config.Profiles {
+		all[name] = registry.Profile{Name: name, Extends: p.Extends, Include: rulesOf(p.Include), Exclude: rulesOf(p.Exclude)}
+	}
+	return all
+}
+
+// chosen is the active profile and who chose it.
+type chosen struct {
+	name string // "" = none
+	from config.From
+}
+
+// activeProfile returns the profile of this run: by flag or environment, else what
+// the person chose for the project, the project's own file, the user's.
+func (r *run) activeProfile(st store.State) chosen {
+	root := r.projectRoot()
+	for _, c := range st.Choices {
+		if c.Root == root && r.globals.profile == "" {
+			return chosen{c.Profile, config.From{Level: config.User, File: "deft profile use"}}
+		}
+	}
+	switch {
+	case r.globals.profile != "":
+		return chosen{r.globals.profile, r.globals.profileFrom}
+	case r.config.Project.Profile != "":
+		return chosen{r.config.Project.Profile, r.config.From("skills.profile")}
+	}
+	return chosen{r.config.User.Profile, r.config.From("skills.profile")}
+}
+
+// profileTrouble says that the active profile cannot be used; then none is.
+func profileTrouble(active chosen, err error) skill.Diagnostic {
+	var p *registry.ProfileError
+	if errors.As(err, &p) && p.Cycle {
+		d := skill.Finding("profile_cycle", active.from.File, "%v: no profile is used", err)
+		d.Line = active.from.Line
+		return d
+	}
+	d := skill.Finding("profile_unknown", active.from.File, "%v: no profile is used", err)
+	d.Line = active.from.Line
+	return d
+}
+
+// stateTrouble says that the state cannot be read, for verbs that go on without it.
+func stateTrouble(file string, err error) skill.Diagnostic {
+	code := store.Code(err)
+	if _, known := skill.LookupCode(code); !known {
+		code = "store_unreadable"
+	}
+	return skill.Finding(code, file, "%v; nothing is trusted by it", err)
+}
+
+// storeFailure ends a verb that needs the state and cannot have it.
+func storeFailure(err error) *failure {
+	for _, known := range []struct {
+		err  error
+		exit Exit
+		hint string
+	}{
+		{store.ErrDamaged, Damaged, "hint.state_damaged"},
+		{store.ErrBusy, Busy, "hint.state_busy"},
+		{store.ErrReadOnly, Refused, ""},
+		{store.ErrNewerSchema, Refused, "hint.state_newer"},
+		{store.ErrDirOpen, Refused, ""},
+		{store.ErrFull, Negative, ""},
+		{store.ErrCycle, Usage, ""},
+		{store.ErrInvalid, Usage, ""},
+	} {
+		if errors.Is(err, known.err) {
+			code := store.Code(err)
+			if code == "" {
+				code = "usage"
+			}
+			return fail(known.exit, code, "%v", err).hinted(known.hint)
+		}
+	}
+	return nil
+}
