@@ -53,7 +53,7 @@ func record(d def) *registry.Record {
 	if d.trust == "" {
 		d.trust = source.Trusted
 	}
-	d.meta.Listed = true
+	d.meta.Listed, d.meta.DefaultEnabled = true, true
 	id := "user"
 	if d.trust != source.Trusted {
 		id += "-" + string(d.trust)
