@@ -72,7 +72,7 @@ func (x *index) build(a *arbiter) {
 		switch {
 		case r.State == Shadowed:
 			return 2
-		case r.State == Disabled:
+		case r.State == Disabled && !p.switchesLate(): // there it keeps its name
 			return 3
 		case r.State == Untrusted:
 			return 4
