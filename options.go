@@ -44,6 +44,8 @@ type Options struct {
 	// returns nil a view is an error, registry.ErrNoFilesystem, never the disk.
 	Paths func(ctx context.Context, c registry.RequestContext) ([]string, error)
 	FS    func(ctx context.Context, c registry.RequestContext) (fs.FS, error)
+	// CheckFileTimes notices edits in place in dialect mastra, as every other dialect does.
+	CheckFileTimes bool
 	// MaxViews is how many views are kept; 0 = 16, less is an error.
 	MaxViews    int
 	OnlySources bool     // no other roots, and no built-in skills
@@ -144,7 +146,7 @@ const maxDepth = 16
 // sourceEnv is what the making of sources may know.
 func (o Options) sourceEnv() source.Env {
 	env := source.Env{
-		Workspace: o.Workspace, Home: o.Home, DataDir: o.DataDir, Getenv: o.getenv, OS: o.OS,
+		CheckFileTimes: o.CheckFileTimes, Workspace: o.Workspace, Home: o.Home, DataDir: o.DataDir, Getenv: o.getenv, OS: o.OS,
 		External: !o.NoExternal, NoWalkUp: o.NoWalkUp, Clients: o.Clients, Overrides: o.Roots, Plugins: o.Plugins,
 		Agent: o.Agent, Legacy: o.MiniMax.LegacyAgents, NoAgent: o.MiniMax.NoAgentFolders,
 		LinksOut: o.MiniMax.LinksOutside, Bundled: o.MiniMax.Bundled,

@@ -23,11 +23,17 @@ func (e *Engine) views(env source.Env) registry.Views {
 	}
 	v.Sources = func(ctx context.Context, s registry.Scope, env source.Env) ([]source.Source, []skill.Diagnostic) {
 		o := e.o
-		if o.FS != nil { // they are read from there
-			o.Sources, o.OnlySources = nil, true
-		}
 		o.Workspace, o.Agent, o.Dialect = env.Workspace, env.Agent, s.Dialect
-		return o.sources(ctx, env)
+		if o.FS == nil {
+			return o.sources(ctx, env)
+		}
+		only := o.OnlySources
+		o.Sources, o.OnlySources = nil, true // forms are read from there, and nothing from the disk
+		out, diags := o.sources(ctx, env)
+		if !only {
+			out = append(out, o.builtins(env)...)
+		}
+		return out, diags
 	}
 	return v
 }

@@ -48,7 +48,7 @@ type Config struct {
 	Blocking bool
 	// Report is told each diagnostic once a content version of its file, with those of
 	// the watcher and of refreshes that failed; nil = nobody. It is called by one
-	// goroutine at a time and must not call the registry.
+	// goroutine at a time for each view and must not call the registry.
 	Report func(skill.Diagnostic)
 	// Index is a directory that this registry keeps its index in, so that the next start
 	// reads no file that is unchanged; "" = none. Stamp names the build: an index of

@@ -156,6 +156,7 @@ func (v *View) rebuild(ctx context.Context) error {
 	base := v.c.reg
 	c := base.c
 	c.Sources = base.Sources()
+	c.Report, c.Index = nil, "" // what base found it has reported and kept
 	known := slices.Clone(*base.latest.Load())
 	known = known[:min(len(known), len(c.Sources))]
 	for _, p := range v.packages {
