@@ -61,6 +61,9 @@ func (r *run) options() deft.Options {
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Places: r.offPlaces(),
 	}
+	if o.Dialect == skill.MiniMax {
+		o.MiniMax.Disabled = decisions{r}
+	}
 	o.Host = &builtin.Host{Profile: "cli", MiniMax: o.Dialect == skill.MiniMax}
 	if list, ok := c.AgentSkills[minimaxAgent]; ok && o.Dialect == skill.MiniMax {
 		// An error is of strict lists only.

@@ -95,6 +95,13 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 	return out
 }
 
+// DisabledLocations implements registry.Deactivator, for dialect minimax. What cannot
+// be read turns nothing off; Decide says so.
+func (d decisions) DisabledLocations(ctx context.Context) []string {
+	st, _ := d.r.load(ctx)
+	return st.Locations
+}
+
 func rulesOf(list []config.Entry) []registry.Rule {
 	if list == nil {
 		return nil

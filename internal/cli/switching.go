@@ -106,6 +106,13 @@ func (r *run) saveSwitches(ctx context.Context, aims []aim, to store.Switch) err
 		return err
 	}
 	for _, a := range aims {
+		if skill.Dialect(r.globals.dialect) == skill.MiniMax && to != store.Deny {
+			// That dialect keeps the location alone: a skill that moves is on again.
+			if err := s.SwitchLocation(ctx, a.rec.Location, to == store.Off); err != nil {
+				return err
+			}
+			continue
+		}
 		// The tree tells a renamed skill from another one; one that cannot be read whole
 		// can be switched all the same.
 		tree, _, err := source.Tree(ctx, a.rec.Entry)
