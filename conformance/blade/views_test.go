@@ -16,7 +16,8 @@ func TestBlade_C01_SameConfigSameInstance(t *testing.T) {
 	t.Parallel()
 	p := project(t, "skills/a")
 	r := viewed(t, registry.Views{})
-	want(t, "same", view(t, r, registry.Scope{Workspace: p}) == view(t, r, registry.Scope{Workspace: p}), true)
+	first, second := view(t, r, registry.Scope{Workspace: p}), view(t, r, registry.Scope{Workspace: p})
+	want(t, "same", first == second, true)
 }
 
 func TestBlade_C02_OtherCwd(t *testing.T) {

@@ -126,7 +126,7 @@ func (m *memory) drop(path string) {
 	}
 }
 
-func (m *memory) begin(op, name string) (fstest.MapFS, error, func()) {
+func (m *memory) begin(op, name string) (fstest.MapFS, func(), error) {
 	m.mu.Lock()
 	m.ops++
 	if op == "list" {
@@ -153,11 +153,11 @@ func (m *memory) begin(op, name string) (fstest.MapFS, error, func()) {
 	if err != nil {
 		err = &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return clone, err, func() { m.mu.Lock(); m.now--; m.mu.Unlock() }
+	return clone, func() { m.mu.Lock(); m.now--; m.mu.Unlock() }, err
 }
 
 func (m *memory) Open(name string) (fs.File, error) {
-	files, err, end := m.begin("open", name)
+	files, end, err := m.begin("open", name)
 	defer end()
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (m *memory) Open(name string) (fs.File, error) {
 }
 
 func (m *memory) Stat(name string) (fs.FileInfo, error) {
-	files, err, end := m.begin("stat", name)
+	files, end, err := m.begin("stat", name)
 	defer end()
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (m *memory) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (m *memory) ReadDir(name string) ([]fs.DirEntry, error) {
-	files, err, end := m.begin("list", name)
+	files, end, err := m.begin("list", name)
 	defer end()
 	if err != nil {
 		return nil, err
