@@ -65,10 +65,11 @@ func (c *Codec) Integer(n *int) {
 	*n = int(wide)
 }
 
-// count is the length of something; reading, no more than the bytes that are left.
-func (c *Codec) count(n int) int {
+// count is the length of something and more; reading, the length is no more than the
+// bytes that are left, since each element takes one at least.
+func (c *Codec) count(n, more int) int {
 	c.Integer(&n)
-	if n < 0 || (!c.writing && n > len(c.in)) {
+	if n < 0 || (!c.writing && n-more > len(c.in)) {
 		c.Bad, c.in, n = true, "", 0
 	}
 	return n
@@ -93,7 +94,7 @@ func (c *Codec) Flags(bits ...*bool) {
 
 // Text walks a text.
 func (c *Codec) Text(s *string) {
-	n := c.count(len(*s))
+	n := c.count(len(*s), 0)
 	if c.writing {
 		c.out = append(c.out, *s...)
 		return
@@ -120,7 +121,7 @@ func List[T any](c *Codec, l *[]T, each func(*T)) {
 	if *l == nil {
 		n = 0
 	}
-	n = c.count(n)
+	n = c.count(n, 1)
 	if !c.writing {
 		if n == 0 {
 			return
