@@ -13,7 +13,7 @@ import (
 func ExampleEngine_Catalog() {
 	ctx := context.Background()
 	engine, err := deft.Open(ctx, deft.Options{
-		Workspace:   "/work",
+		Workspace:   "/src",
 		OnlySources: true,
 		Data: []source.Definition{
 			{Name: "greet", Description: "Greet a person by name.", Content: "Say hello."},

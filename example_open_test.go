@@ -13,7 +13,7 @@ import (
 func ExampleOpen() {
 	ctx := context.Background()
 	engine, err := deft.Open(ctx, deft.Options{
-		Workspace:   "/work",
+		Workspace:   "/src",
 		OnlySources: true,
 		Data: []source.Definition{{
 			Name: "greet", Description: "Greet a person by name. Use at the start of a talk.", Content: "Say hello to $ARGUMENTS.",

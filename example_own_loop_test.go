@@ -26,7 +26,7 @@ func askMyModel(step int, system, user string, tools []string) (calls []model.Ca
 func ExampleSession_Begin() {
 	ctx := context.Background()
 	engine, err := deft.Open(ctx, deft.Options{
-		Workspace:   "/work",
+		Workspace:   "/src",
 		OnlySources: true,
 		Data:        []source.Definition{{Name: "greet", Description: "Greet a person.", Content: "Say hello and nothing else."}},
 	})

@@ -13,7 +13,7 @@ import (
 func ExampleSession_Plan() {
 	ctx := context.Background()
 	engine, err := deft.Open(ctx, deft.Options{
-		Workspace:   "/work",
+		Workspace:   "/src",
 		OnlySources: true,
 		Data: []source.Definition{{
 			Name: "bill", Description: "Write an invoice.", Content: "Bill $ARGUMENTS.", AllowedTools: []string{"read", "write"},

@@ -16,7 +16,7 @@ import (
 func ExampleSession_Run() {
 	ctx := context.Background()
 	engine, err := deft.Open(ctx, deft.Options{
-		Workspace:   "/work",
+		Workspace:   "/src",
 		OnlySources: true,
 		Data:        []source.Definition{{Name: "greet", Description: "Greet a person.", Content: "Say hello, then ask how they are."}},
 	})

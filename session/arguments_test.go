@@ -46,7 +46,7 @@ func TestArgumentsInTheText(t *testing.T) {
 		"in braces":          {"${from} {{args}} {{ args.raw }}", pair, []string{"x y"}, "x x y x y"},
 		"escaped":            {`\$ARGUMENTS \\$ARGUMENTS \n`, skill.Meta{}, []string{"x"}, `$ARGUMENTS \x \n`},
 		"values stay":        {"$ARGUMENTS", hint, []string{"$0 ${SKILL_DIR} $ARGUMENTS"}, "$0 ${SKILL_DIR} $ARGUMENTS"},
-		"places":             {"${SKILL_DIR} ${CLAUDE_SKILL_DIR} ${PROJECT_DIR} ${SESSION_ID} ${SKILL_NAME} ${EFFORT} $HOME ${PATH}", skill.Meta{}, nil, "/skills/x /skills/x /work/project s1 x ${EFFORT} $HOME ${PATH}"},
+		"places":             {"${SKILL_DIR} ${CLAUDE_SKILL_DIR} ${PROJECT_DIR} ${SESSION_ID} ${SKILL_NAME} ${EFFORT} $HOME ${PATH}", skill.Meta{}, nil, "/skills/x /skills/x /src/project s1 x ${EFFORT} $HOME ${PATH}"},
 		"blank arguments":    {"text", skill.Meta{}, []string{"  "}, "text"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func newFixture(t testing.TB, change func(*Options), defs ...def) *fixture {
 	}
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	o := Options{
-		ID: "s1", Snapshots: f, Bodies: f, ProjectDir: "/work/project",
+		ID: "s1", Snapshots: f, Bodies: f, ProjectDir: "/src/project",
 		Clock: func() time.Time { return clock },
 		Rand:  &counter{},
 		Audit: func(_ context.Context, e Event) error { f.events = append(f.events, e); return f.broken },

@@ -32,7 +32,7 @@ func asked(t *testing.T, q agent.Question, line string) (string, gate.Answer) {
 
 func question(tier gate.Tier, tool, args string) agent.Question {
 	return agent.Question{
-		Call:     gate.Call{Tool: tool, Dir: "/work", Args: json.RawMessage(args)},
+		Call:     gate.Call{Tool: tool, Dir: "/src", Args: json.RawMessage(args)},
 		Decision: gate.Decision{Tier: tier, Reason: "it writes"},
 	}
 }
