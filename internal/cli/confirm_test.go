@@ -48,7 +48,7 @@ func TestAQuestionShowsAllOfTheCall(t *testing.T) {
 	q.Active = []session.Activation{{Name: "tidy\nfake line", SourceID: "user-cc", Location: "file:///x/SKILL.md"}}
 	out, _ := asked(t, q, "n")
 	for _, want := range []string{
-		"write wants to run (CONFIRM_ONCE): it writes", "in /work, local", `skill tidy\nfake line (user-cc)`,
+		"write wants to run (CONFIRM_ONCE): it writes", "in /src, local", `skill tidy\nfake line (user-cc)`,
 		"path: a.txt", "│ one\n", `│ two\x1b[2J` + "\n", long, "n: 3", "[y/s/N]",
 	} {
 		if !strings.Contains(out, want) {
