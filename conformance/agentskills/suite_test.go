@@ -1,15 +1,12 @@
 package agentskills
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -46,27 +43,12 @@ var lines = map[string]string{
 
 func TestEveryLineIsATest(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok {
-				found[fn.Name.Name] = true
-			}
-		}
-	}
+	found := suitetest.Functions(t)
 	counts := map[string]int{}
 	for group, names := range lines {
 		for _, line := range strings.Fields(names) {
 			counts[group]++
-			if test := "Test" + group + camel(line); !found[test] {
+			if test := "Test" + group + camel(line); found[test] == 0 {
 				t.Errorf("no test %s for line %q", test, line)
 			}
 		}

@@ -2,9 +2,6 @@ package blade
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
@@ -37,22 +35,10 @@ var left = map[string]string{
 
 func TestEveryRowIsATest(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]int{}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok {
-				if rest, ok := strings.CutPrefix(fn.Name.Name, "TestBlade_"); ok {
-					found[rest[:3]]++
-				}
-			}
+	for name, n := range suitetest.Functions(t) {
+		if rest, ok := strings.CutPrefix(name, "TestBlade_"); ok {
+			found[rest[:3]] += n
 		}
 	}
 	tests := 0

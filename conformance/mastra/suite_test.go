@@ -3,9 +3,6 @@ package mastra
 import (
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -18,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
@@ -41,20 +39,10 @@ const (
 
 func TestEveryLineIsATest(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]int{}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && len(fn.Name.Name) > 8 && fn.Name.Name[8] == '_' {
-				found[fn.Name.Name[4:8]]++
-			}
+	for name, n := range suitetest.Functions(t) {
+		if len(name) > 8 && name[8] == '_' {
+			found[name[4:8]] += n
 		}
 	}
 	tests := 0
