@@ -15,7 +15,9 @@
 //	document.go   which text of a skill is indexed, and in which field
 //	tokens.go     text to words; stem.go and stopwords.txt beside it
 //	segment.go    postings: how they are built, packed and merged
-//	score.go      the formula, coverage, strength, the order of hits
+//	score.go      the formula: which words count, what each is worth, what a document gets
+//	evidence.go   coverage, evidence, strength: what a score is worth
+//	plan.go       a query against one generation: lists, the walk over them, explanations
 //	parse.go      what a query's text means: words, "phrases", -exclusions, exact names
 //	common.go     how rare a word is among the usual skills (common.txt): the measure of evidence
 //	snippet.go    the lines that show why a skill was found

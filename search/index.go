@@ -31,11 +31,9 @@ type scope struct {
 
 // generation is one immutable state of a scope.
 type generation struct {
-	number  uint64
-	parts   []part
-	live    int
-	lens    [fieldCount]uint64 // tokens of the living documents
-	filled  [fieldCount]int    // living documents that have the field
+	number uint64
+	parts  []part
+	stats
 	pending []*document
 	diags   []skill.Diagnostic
 }
@@ -184,7 +182,7 @@ func (g *generation) lookup(address string) *document {
 
 // count sums up what the formula needs of the living documents.
 func (g *generation) count() {
-	g.live, g.lens, g.filled = 0, [fieldCount]uint64{}, [fieldCount]int{}
+	g.stats = stats{}
 	for _, p := range g.parts {
 		for i := range p.lens {
 			if !p.alive(uint32(i)) {

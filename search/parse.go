@@ -1,7 +1,6 @@
 package search
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -32,45 +31,6 @@ type question struct {
 	units   int      // distinct pairs of a query in an unspaced script, else 0
 	words   []string // folded words as they stand, for the text mode
 	diags   []skill.Diagnostic
-}
-
-// A message longer than longMessage bytes says in its first line what it is about:
-// the words there, up to maxHeadline bytes, weigh headlineWeight times as much.
-const (
-	longMessage    = 300
-	maxHeadline    = 200
-	headlineWeight = 2
-)
-
-// asked is one distinct term and how often the query says it.
-type asked struct {
-	term     string
-	count    int
-	cjk      bool
-	headline bool
-}
-
-// weight is what repeating a term in the query is worth: much less than as many
-// different ones.
-func (a asked) weight() float64 {
-	w := 1 + math.Log(float64(a.count))
-	if a.headline {
-		w *= headlineWeight
-	}
-	return w
-}
-
-// headline returns where the first line of a long message ends, else 0.
-func headline(text string) int {
-	if len(text) <= longMessage {
-		return 0
-	}
-	from := len(text) - len(strings.TrimLeft(text, " \t\r\n#"))
-	end := len(text)
-	if n := strings.IndexByte(text[from:], '\n'); n >= 0 {
-		end = from + n
-	}
-	return min(end, from+maxHeadline)
 }
 
 func (an *analyzer) parse(q Query) question {

@@ -31,21 +31,15 @@ func (s *segment) find(t string) (int, bool) {
 	return i, i < s.terms() && string(s.term(i)) == t
 }
 
-// posting is one document's part of a list.
-type posting struct {
-	doc uint32
-	tf  [fieldCount]uint32
-}
-
 // cursor walks one posting list.
 type cursor struct {
 	data []byte
-	posting
-	mask uint8
+	doc  uint32
+	counts
 }
 
 func (s *segment) list(i int) cursor {
-	return cursor{data: s.data[s.listAt[i]:s.listAt[i+1]], posting: posting{doc: ^uint32(0)}}
+	return cursor{data: s.data[s.listAt[i]:s.listAt[i+1]], doc: ^uint32(0)}
 }
 
 // next moves to the next document; the counts of fields outside mask are stale.

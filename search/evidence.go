@@ -1,0 +1,45 @@
+package search
+
+import "math"
+
+const frontFields = 1<<Name | 1<<Keywords | 1<<Description
+
+// coverage is the share of the heaviest terms' idf that the document holds.
+func (p *plan) coverage(a acc) int {
+	if p.total == 0 {
+		return 0
+	}
+	held := 0.0
+	for i := range p.terms {
+		if bit := p.terms[i].bit; bit >= 0 && a.cover&(1<<bit) != 0 {
+			held += p.terms[i].idf
+		}
+	}
+	return int(math.Floor(float64(100*held)/p.total + 1e-9))
+}
+
+// evidence measures a hit against what a query could give at most, and against what
+// one word could that no other skill has: both in percent, the second without bound.
+func (p *plan) evidence(a acc) (share, evidence int) {
+	if p.asked == 0 {
+		return 0, 0
+	}
+	word := float64(scale * (p.opt.K1 + 1))
+	sure := float64(a.sure)
+	if a.front == 0 {
+		sure /= 2 // a long text may hold any words; a name or description that holds none of them is about something else
+	}
+	share = int(math.Floor(float64(100*sure)/float64(word*p.asked) + 1e-9))
+	return share, int(math.Floor(float64(100*sure)/word + 1e-9))
+}
+
+// strength grades the evidence of one hit.
+func (p *plan) strength(q question, a acc, coverage int, named, phrased bool) Strength {
+	switch {
+	case named || phrased || coverage >= 60 && a.front >= 2:
+		return Strong
+	case coverage < 25 || !a.rare || q.units >= 4 && a.units < 2:
+		return Weak
+	}
+	return Normal
+}
