@@ -173,6 +173,7 @@ func (r *Registry) Close() error {
 	first := !r.closed
 	r.closed = true
 	w := r.watcher
+	r.watcher = nil // what is closed watches nothing, and says so
 	r.mu.Unlock()
 	r.closeViews()
 	r.end()

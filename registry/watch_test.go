@@ -247,7 +247,7 @@ func TestWithoutASystemWatcherEverythingIsPolled(t *testing.T) {
 	eventually(t, "an edit", describes(r, "x", "Two."))
 }
 
-// Case 057; conformance minimax X06 late-root, as deft has it.
+// Case 057.
 func TestARootThatAppearsGoesAndReturns(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "home")

@@ -9,6 +9,8 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +31,41 @@ func Functions(t *testing.T) map[string]int {
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
 				found[fn.Name.Name]++
+			}
+		}
+	}
+	return found
+}
+
+// marker is how the comment of a test in another room names the line that it proves.
+var marker = regexp.MustCompile(`(?m)^Conformance (\w+) ([A-Z]\d+)\b`)
+
+// Elsewhere returns how many tests in the test files of other rooms say that they prove
+// a line of the suite, by the line's id. A test says so with a line of its comment that
+// begins "Conformance SUITE ID".
+func Elsewhere(t *testing.T, suite string, dirs ...string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("test files of %s: %v, %v", dir, files, err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") {
+					continue
+				}
+				for _, m := range marker.FindAllStringSubmatch(fn.Doc.Text(), -1) {
+					if m[1] == suite {
+						found[m[2]]++
+					}
+				}
 			}
 		}
 	}
