@@ -203,10 +203,13 @@ func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, r Request
 		Message: r.Text, Stages: r.Stages, Assets: r.Assets, Signal: r.Signal,
 		Preload: r.Preload, Loaded: r.Loaded, Env: e.environment(snap),
 	}
+	router, view := e.routerOf(snap)
+	if !router.Retrieves() {
+		return in, nil // no need to read every skill
+	}
 	if err := e.updateIndex(ctx, snap); err != nil {
 		return in, err
 	}
-	_, view := e.routerOf(snap)
 	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: view})
 	if err != nil {
 		return in, fmt.Errorf("search for the request: %w", err)
@@ -239,7 +242,11 @@ func (e *Engine) routerOf(snap *registry.Snapshot) (*route.Router, search.View) 
 	defer e.mu.Unlock()
 	if e.routed != snap {
 		// Compile's findings are about headers; lint reports them with their lines.
-		e.router, _ = route.Compile(snap, route.Options{})
+		if e.router == nil {
+			e.router, _ = route.Compile(snap, route.DialectOptions(e.o.Dialect))
+		} else {
+			e.router, _ = e.router.Next(snap)
+		}
 		e.routed, e.view = snap, search.ModelView(snap)
 	}
 	return e.router, e.view

@@ -3,6 +3,7 @@ package route
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type Router struct {
 	byAddress map[string]int32 // of every skill
 	byID      map[string]int32 // the first in id order
 	guarded   []int32          // skills with conditions
+	staged    []int32          // skills with stages
 
 	machine  *automaton
 	useAt    []int32 // where pattern p's uses begin; one more than patterns
@@ -50,6 +52,7 @@ type compiled struct {
 	keywords []keyword // distinct after normalisation, as declared
 	negative []keyword
 	implicit bool // the keyword is the skill's own name
+	crowded  bool // its keywords do not count: there are too many in all
 	stages   StageSet
 	co       []int32 // targets
 }
@@ -63,6 +66,19 @@ type use struct{ skill, place int32 }
 // Compile prepares snap's winners for routing: what models may see, and what a
 // condition hides. It never fails: bad data is a diagnostic, the rest routes.
 func Compile(snap *registry.Snapshot, opt Options) (*Router, []skill.Diagnostic) {
+	return compile(snap, opt, nil, maxPatterns)
+}
+
+// Next is Compile for a later Snapshot with the same options. When both have the same
+// set of keywords the automaton of r serves again. r stays as it is.
+func (r *Router) Next(snap *registry.Snapshot) (*Router, []skill.Diagnostic) {
+	return compile(snap, r.opt, r, maxPatterns)
+}
+
+// Retrieves reports whether the hits of a text search count.
+func (r *Router) Retrieves() bool { return !r.opt.NoRetrieve }
+
+func compile(snap *registry.Snapshot, opt Options, former *Router, limit int) (*Router, []skill.Diagnostic) {
 	c := compiler{r: &Router{opt: opt.withDefaults()}, ids: map[string]int32{}}
 	c.r.scratch.New = func() any { return new(turn) }
 	for _, rec := range snap.Winners {
@@ -72,7 +88,8 @@ func Compile(snap *registry.Snapshot, opt Options) (*Router, []skill.Diagnostic)
 	}
 	c.fallback()
 	c.coActivate()
-	c.postings()
+	c.bound(limit)
+	c.postings(former)
 	return c.r, c.diags
 }
 
@@ -133,17 +150,14 @@ func (c *compiler) add(rec *registry.Record) {
 
 // index notes where a skill's facts are found from.
 func (c *compiler) index(s *compiled, at int32, routing *skill.Routing) {
-	for i, k := range s.keywords {
-		c.words = append(c.words, declared{k.norm, use{at, int32(i)}, 0})
-	}
-	for i, k := range s.negative {
-		c.words = append(c.words, declared{k.norm, use{at, -1 - int32(i)}, 0})
-	}
 	for _, name := range routing.Stages {
 		if st, ok := ParseStage(strings.ToLower(name)); ok && !s.stages.Has(st) {
 			s.stages |= Stages(st)
 			c.r.byStage[st] = append(c.r.byStage[st], at)
 		}
+	}
+	if s.stages != 0 {
+		c.r.staged = append(c.r.staged, at)
 	}
 	c.r.byAsset = post(c.r.byAsset, routing.AssetClasses, at, Normalise)
 	sources := routing.SignalSources
@@ -151,7 +165,7 @@ func (c *compiler) index(s *compiled, at int32, routing *skill.Routing) {
 		sources = c.r.opt.SignalSources
 	}
 	c.r.bySource = post(c.r.bySource, sources, at, func(s string) string { return s })
-	if m := &s.rec.Skill.Meta; m.Conditions != nil || s.rec.State == registry.Unmet {
+	if m := &s.rec.Skill.Meta; m.Conditions != nil && !c.r.opt.NoConditions || s.rec.State == registry.Unmet {
 		c.r.guarded = append(c.r.guarded, at)
 	}
 }
@@ -235,10 +249,52 @@ func (c *compiler) coActivate() {
 	}
 }
 
-// postings numbers the distinct words and builds the automaton over them.
-func (c *compiler) postings() {
-	r := c.r
-	for _, table := range r.opt.Triggers.langs {
+// bound takes the keywords from the last skills in fallback order when all of them
+// together are more than the automaton may hold.
+func (c *compiler) bound(limit int) {
+	n := 0
+	for i := range c.r.skills {
+		n += len(c.r.skills[i].keywords) + len(c.r.skills[i].negative)
+	}
+	if n <= limit {
+		return
+	}
+	seen, crowded := map[string]bool{}, 0
+	for _, at := range c.r.order {
+		s := &c.r.skills[at]
+		for _, k := range slices.Concat(s.keywords, s.negative) {
+			if !seen[k.norm] && len(seen) == limit {
+				s.crowded = true
+				break
+			}
+			seen[k.norm] = true
+		}
+		if s.crowded {
+			s.keywords, s.negative = nil, nil
+			crowded++
+		}
+	}
+	if crowded > 0 {
+		c.diags = append(c.diags, skill.Diagnostic{
+			Code: "route_limit_patterns", Level: skill.LevelWarning, Offset: -1,
+			Message: fmt.Sprintf("more than %d distinct keywords: %d skills route without theirs", limit, crowded),
+			Fix:     "use fewer keywords",
+		})
+	}
+}
+
+// declare lists every use of every word, by word.
+func (c *compiler) declare() {
+	for at := range c.r.skills {
+		s := &c.r.skills[at]
+		for i, k := range s.keywords {
+			c.words = append(c.words, declared{k.norm, use{int32(at), int32(i)}, 0})
+		}
+		for i, k := range s.negative {
+			c.words = append(c.words, declared{k.norm, use{int32(at), -1 - int32(i)}, 0})
+		}
+	}
+	for _, table := range c.r.opt.Triggers.langs {
 		for st, words := range table.words {
 			for _, w := range words {
 				if norm := Normalise(w); usable(norm) {
@@ -248,16 +304,15 @@ func (c *compiler) postings() {
 		}
 	}
 	slices.SortStableFunc(c.words, func(a, b declared) int { return strings.Compare(a.norm, b.norm) })
+}
+
+// postings numbers the distinct words and builds the automaton over them.
+func (c *compiler) postings(former *Router) {
+	c.declare()
+	r := c.r
 	r.useAt = []int32{}
 	for _, w := range c.words {
 		if n := len(r.patterns); n == 0 || r.patterns[n-1] != w.norm {
-			if n == maxPatterns {
-				c.diags = append(c.diags, skill.Diagnostic{
-					Code: "route_limit_patterns", Level: skill.LevelWarning, Offset: -1,
-					Message: "more than 2,000,000 distinct keywords; the rest does not route",
-				})
-				break
-			}
 			r.patterns = append(r.patterns, w.norm)
 			r.useAt = append(r.useAt, int32(len(r.uses)))
 			r.triggers = append(r.triggers, 0)
@@ -269,7 +324,11 @@ func (c *compiler) postings() {
 		}
 	}
 	r.useAt = append(r.useAt, int32(len(r.uses)))
-	r.machine = newAutomaton(r.patterns)
+	if former != nil && slices.Equal(former.patterns, r.patterns) {
+		r.machine, r.patterns = former.machine, former.patterns
+	} else {
+		r.machine = newAutomaton(r.patterns)
+	}
 	c.words = nil
 }
 

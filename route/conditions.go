@@ -68,9 +68,10 @@ func (r *Router) gate(env skill.Environment) *gate {
 		return g
 	}
 	g := &gate{}
+	env = remembered(env)
 	for _, at := range r.guarded {
 		s := &r.skills[at]
-		reasons := unmet(s.rec, env)
+		reasons := r.unmet(s.rec, env)
 		if len(reasons) == 0 {
 			continue
 		}
@@ -94,9 +95,11 @@ func (s *compiled) hidden(code, detail string) HiddenEntry {
 
 // unmet lists the conditions of rec that do not hold, as code and detail. A record
 // that arbitration found unmet stays hidden, whatever this environment says.
-func unmet(rec *registry.Record, env skill.Environment) (out [][2]string) {
-	for _, u := range skill.FindUnmet(rec.Skill.Meta.Conditions, env) {
-		out = append(out, [2]string{u.Code, strings.Join(u.Names, ", ")})
+func (r *Router) unmet(rec *registry.Record, env skill.Environment) (out [][2]string) {
+	if !r.opt.NoConditions {
+		for _, u := range skill.FindUnmet(rec.Skill.Meta.Conditions, env) {
+			out = append(out, [2]string{u.Code, strings.Join(u.Names, ", ")})
+		}
 	}
 	if len(out) == 0 && rec.State == registry.Unmet {
 		out = append(out, [2]string{"unmet", ""})
@@ -105,4 +108,37 @@ func unmet(rec *registry.Record, env skill.Environment) (out [][2]string) {
 		}
 	}
 	return out
+}
+
+// memory asks a host's set about each name once, however many skills name it: a host
+// may look a program up on the disk for each answer.
+type memory struct {
+	skill.Names
+	known map[string]bool
+}
+
+// remembered wraps the sets of env for one pass over the skills.
+func remembered(env skill.Environment) skill.Environment {
+	for _, n := range []*skill.Names{&env.Vars, &env.Tools, &env.Toolsets, &env.Bins, &env.Servers, &env.Skills} {
+		if *n != nil {
+			*n = memory{*n, map[string]bool{}}
+		}
+	}
+	return env
+}
+
+// Has implements skill.Names.
+func (m memory) Has(name string) bool {
+	yes, ok := m.known[name]
+	if !ok {
+		yes = m.Names.Has(name)
+		m.known[name] = yes
+	}
+	return yes
+}
+
+// HasPrefix implements skill.PrefixNames; a set that cannot say has nothing.
+func (m memory) HasPrefix(prefix string) bool {
+	p, ok := m.Names.(skill.PrefixNames)
+	return ok && p.HasPrefix(prefix)
 }

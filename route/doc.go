@@ -10,6 +10,7 @@
 //
 //	context.go      what a turn is: stages, assets, preloads, retrieved hits
 //	result.go       what comes out: the order, hidden skills, fit, the clear winner
+//	options.go      what can be chosen; the dialects are dialects.json
 //	compile.go      Compile: what is prepared once for a Snapshot
 //	router.go       Route: the order of the work on one turn
 //	conditions.go   what this environment hides, remembered by environment
@@ -17,7 +18,7 @@
 //	thresholds.go   when the evidence is enough, with the measured figures
 //	normalise.go    how text and keywords are made alike, and what a word's edge is
 //	automaton.go    finding all keywords in one pass
-//	triggers.go     stage words; the tables are triggers/*.json
+//	triggers.go     stage words; the tables are triggers/*.json, by dialect below
 //	explain.go      why a skill stands where it stands
 //	README.md       measured figures and how to measure them again
 package route

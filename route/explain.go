@@ -88,10 +88,10 @@ func (r *Router) rows(at int32, ta *tally, in TurnRoutingContext, t *turn, hidde
 	row("stage", worth(ta.stage, pointsStage), fmt.Sprintf("skill has {%s}, turn has {%s}", s.stages, t.stages))
 	row("asset", worth(ta.asset != "", pointsAsset), or(ta.asset, "no class in common"))
 	co := "nobody with points names it"
-	if ta.co > 0 {
-		co = "named by " + r.skills[ta.co-1].entry.ID
+	if ta.coBy > 0 {
+		co = "named by " + r.skills[ta.coBy-1].entry.ID
 	}
-	row("co", worth(ta.co > 0, pointsCoActivate), co)
+	row("co", worth(ta.co, pointsCoActivate), co)
 	row("signal", worth(ta.signal, pointsSignal), or(t.source, "no signal"))
 	row("retrieve", int(ta.retrieve), r.retrieveDetail(s, ta, in))
 	prio := "breaks ties only"

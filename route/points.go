@@ -25,13 +25,14 @@ type tally struct {
 	stage    bool
 	asset    string // the class that matched
 	signal   bool
-	co       int32 // 1 + the first source in sort order; 0: none
+	co       bool
+	coBy     int32 // 1 + the first source in sort order; set with co, after the sort
 	retrieve int32
 	sure     bool  // the evidence behind retrieve is enough for a strong fit
 	implicit bool  // the only keyword is the skill's own name
 	negative int32 // 1 + the negative keyword that hit
+	removed  bool  // nothing counts any more
 	preload  string
-	loaded   bool
 }
 
 func (t *tally) keyword(place int32) {
@@ -64,7 +65,7 @@ func (t *tally) own() int {
 
 func (t *tally) score() int {
 	p := t.own() + int(t.retrieve)
-	if t.co > 0 {
+	if t.co {
 		p += pointsCoActivate
 	}
 	return p
@@ -96,8 +97,8 @@ func (r *Router) reasons(at int32, t *tally, turn *turn) []string {
 	if t.signal {
 		out = append(out, "signal:"+turn.source)
 	}
-	if t.co > 0 {
-		out = append(out, "co:"+r.skills[t.co-1].entry.ID)
+	if t.coBy > 0 {
+		out = append(out, "co:"+r.skills[t.coBy-1].entry.ID)
 	}
 	if t.retrieve > 0 {
 		out = append(out, "retrieve:"+strconv.Itoa(int(t.retrieve)))

@@ -44,59 +44,104 @@ type Result struct {
 	Hits      []RoutedCatalogEntry // with points or preloaded, best first
 	Total     int                  // skills the router saw
 	Removed   int                  // of these, hidden by a condition, a negative keyword or a stage
-	Omitted   int                  // hits cut by MaxEntries
+	Omitted   int                  // of the others, those that All leaves out for MaxEntries
 	Fit       Fit
 	Truncated bool // Message was longer than the scan limit
 
 	router  *Router
 	gate    *gate
 	at      []int32 // skills that have points or a preload, best first, cut ones too
-	removed []int32
-	extra   []HiddenEntry
-	winner  int32 // 1 + the clear winner; 0: none
+	removed []removal
+	loaded  []int32
+	winner  RoutedCatalogEntry
+	won     bool
 }
 
 // ClearWinner returns the one skill that may be activated without a person or a
 // model asking for it: the fit is strong, and the first is far enough ahead of the
 // second; see thresholds.go. The marks of preloads do not count.
-func (r Result) ClearWinner() (RoutedCatalogEntry, bool) {
-	for _, e := range r.Hits {
-		if r.winner > 0 && e.Address == r.router.skills[r.winner-1].entry.Address {
-			return e, true
-		}
-	}
-	return RoutedCatalogEntry{}, false
-}
+func (r Result) ClearWinner() (RoutedCatalogEntry, bool) { return r.winner, r.won }
 
 // Abstain reports that there is no clear winner: nothing may be loaded by itself.
-func (r Result) Abstain() bool { return r.winner == 0 }
+func (r Result) Abstain() bool { return !r.won }
 
-// All yields Hits, then every other skill that was not removed, by priority and id.
+// All yields Hits, then every other skill that was not removed, by priority and id;
+// with fallback Additive each stands where its sum puts it. MaxEntries bounds it.
 func (r Result) All() iter.Seq[RoutedCatalogEntry] {
 	return func(yield func(RoutedCatalogEntry) bool) {
 		if r.router == nil {
 			return
 		}
-		skip := make(map[int32]struct{}, len(r.at)+len(r.removed))
-		for _, list := range [][]int32{r.at, r.removed} {
-			for _, at := range list {
-				skip[at] = struct{}{}
-			}
+		hits, rest, n := r.Hits, r.fallback(), 0
+		room := r.router.opt.MaxEntries
+		if room == 0 {
+			room = len(r.router.skills)
 		}
-		for _, e := range r.Hits {
-			if !yield(e) {
+		for n < room || len(hits) > 0 {
+			var e RoutedCatalogEntry
+			next, more := rest.peek()
+			switch {
+			case len(hits) > 0 && (!more || !r.router.passes(next, hits[0])):
+				e, hits = hits[0], hits[1:]
+			case more:
+				e = r.plain(next)
+				rest.order = rest.order[1:]
+			default:
 				return
 			}
-		}
-		for _, at := range r.router.order {
-			if _, ok := skip[at]; ok || r.gate.closed != nil && r.gate.closed[at] {
+			if n >= room && !e.Preload {
 				continue
 			}
-			if !yield(r.router.skills[at].entry) {
+			if n++; !yield(e) {
 				return
 			}
 		}
 	}
+}
+
+// waiting walks the skills without points.
+type waiting struct {
+	order []int32
+	skip  []bool // those that have points or are removed
+}
+
+func (r Result) fallback() waiting {
+	w := waiting{r.router.order, make([]bool, len(r.router.skills))}
+	copy(w.skip, r.gate.closed)
+	for _, at := range r.at {
+		w.skip[at] = true
+	}
+	for _, out := range r.removed {
+		w.skip[out.skill] = true
+	}
+	return w
+}
+
+func (w *waiting) peek() (int32, bool) {
+	for len(w.order) > 0 && w.skip[w.order[0]] {
+		w.order = w.order[1:]
+	}
+	if len(w.order) == 0 {
+		return 0, false
+	}
+	return w.order[0], true
+}
+
+// passes reports whether a skill without points stands before a hit, which only its
+// priority can bring about.
+func (r *Router) passes(at int32, hit RoutedCatalogEntry) bool {
+	if r.opt.Fallback != Additive || hit.Preload && !r.opt.ScoreOrder {
+		return false
+	}
+	sum := r.bonus(at)
+	return sum > hit.Score || sum == hit.Score && r.place[at] < r.place[r.byAddress[hit.Address]]
+}
+
+// plain is the entry of a skill without points.
+func (r Result) plain(at int32) RoutedCatalogEntry {
+	e := r.router.skills[at].entry
+	e.Score, e.Loaded = r.router.bonus(at), slices.Contains(r.loaded, at)
+	return e
 }
 
 // Hidden yields the removed skills by id; one with several reasons comes several
@@ -106,7 +151,10 @@ func (r Result) Hidden() iter.Seq[HiddenEntry] {
 		if r.router == nil {
 			return
 		}
-		all := slices.Concat(r.gate.hidden, r.extra)
+		all := slices.Clone(r.gate.hidden)
+		for _, out := range r.removed {
+			all = append(all, r.router.skills[out.skill].removed(out.place))
+		}
 		slices.SortStableFunc(all, compareHidden)
 		for _, h := range all {
 			if !yield(h) {
@@ -116,12 +164,20 @@ func (r Result) Hidden() iter.Seq[HiddenEntry] {
 	}
 }
 
+// removed says which negative keyword takes the skill out, or that its stages do.
+func (s *compiled) removed(place int32) HiddenEntry {
+	if place < 0 {
+		return s.hidden("stage", s.stages.String())
+	}
+	return s.hidden("negative_keyword", s.negative[place].word)
+}
+
 // result sorts what has points or is preloaded, and judges the fit.
 func (r *Router) result(in TurnRoutingContext, t *turn) Result {
 	res := Result{
 		Stages: t.stages, Triggers: t.triggers, Total: len(r.skills), Fit: FitNone,
 		Removed: t.gate.count + len(t.removed), Truncated: len(in.Message) > r.opt.ScanBytes,
-		router: r, gate: t.gate, removed: t.removed, extra: t.extra,
+		router: r, gate: t.gate, removed: t.removed, loaded: t.loaded,
 	}
 	res.Primary, _ = t.stages.Primary()
 	slices.Sort(res.Triggers)
@@ -137,26 +193,52 @@ func (r *Router) result(in TurnRoutingContext, t *turn) Result {
 		}
 		res.at = append(res.at, at)
 	}
-	slices.SortFunc(res.at, func(a, b int32) int {
+	best := func(a, b int32) int {
 		return cmp.Or(cmp.Compare(r.total(b, t), r.total(a, t)), cmp.Compare(r.place[a], r.place[b]))
-	})
-	res.winner = r.winner(res.at, res.Fit, t)
-	slices.SortStableFunc(res.at, func(a, b int32) int {
-		return cmp.Compare(ordinary(&t.tallies[a]), ordinary(&t.tallies[b]))
-	})
+	}
+	slices.SortFunc(res.at, best)
+	r.nameSources(t, best)
+	if r.won(res.at, res.Fit, t) {
+		res.winner, res.won = r.entry(res.at[0], t), true
+	}
+	if !r.opt.ScoreOrder {
+		slices.SortStableFunc(res.at, func(a, b int32) int {
+			return cmp.Compare(ordinary(&t.tallies[a]), ordinary(&t.tallies[b]))
+		})
+	}
 	res.Hits = make([]RoutedCatalogEntry, 0, len(res.at))
 	for _, at := range res.at {
-		ta := &t.tallies[at]
-		if r.opt.MaxEntries > 0 && len(res.Hits) >= r.opt.MaxEntries && ta.preload == "" {
-			res.Omitted++
-			continue
+		if r.opt.MaxEntries == 0 || len(res.Hits) < r.opt.MaxEntries || t.tallies[at].preload != "" {
+			res.Hits = append(res.Hits, r.entry(at, t))
 		}
-		e := r.skills[at].entry
-		e.Score, e.Reasons = r.total(at, t), r.reasons(at, ta, t)
-		e.Loaded, e.Preload = ta.loaded, ta.preload != ""
-		res.Hits = append(res.Hits, e)
+	}
+	if r.opt.MaxEntries > 0 {
+		res.Omitted = res.Total - res.Removed
+		for range res.All() {
+			res.Omitted--
+		}
 	}
 	return res
+}
+
+// nameSources finds for each co-activated skill the first of its sources.
+func (r *Router) nameSources(t *turn, best func(a, b int32) int) {
+	slices.SortFunc(t.sources, best)
+	for _, from := range t.sources {
+		for _, to := range r.skills[from].co {
+			if ta := &t.tallies[to]; t.stamped[to] == t.stamp && ta.co && ta.coBy == 0 {
+				ta.coBy = from + 1
+			}
+		}
+	}
+}
+
+func (r *Router) entry(at int32, t *turn) RoutedCatalogEntry {
+	ta := &t.tallies[at]
+	e := r.skills[at].entry
+	e.Score, e.Reasons = r.total(at, t), r.reasons(at, ta, t)
+	e.Loaded, e.Preload = slices.Contains(t.loaded, at), ta.preload != ""
+	return e
 }
 
 func ordinary(t *tally) int {
@@ -167,26 +249,25 @@ func ordinary(t *tally) int {
 }
 
 // total is the score as it is sorted by and shown.
-func (r *Router) total(at int32, t *turn) int {
-	score := t.tallies[at].score()
-	if r.opt.Fallback == Additive {
-		score += 100 - r.skills[at].entry.Priority
+func (r *Router) total(at int32, t *turn) int { return t.tallies[at].score() + r.bonus(at) }
+
+// bonus is what the priority adds.
+func (r *Router) bonus(at int32) int {
+	if r.opt.Fallback != Additive {
+		return 0
 	}
-	return score
+	return 100 - r.skills[at].entry.Priority
 }
 
-// winner applies the rule of the clear winner to sorted skills.
-func (r *Router) winner(sorted []int32, fit Fit, t *turn) int32 {
+// won applies the rule of the clear winner to sorted skills.
+func (r *Router) won(sorted []int32, fit Fit, t *turn) bool {
 	if fit != FitStrong || len(sorted) == 0 {
-		return 0
+		return false
 	}
 	first := t.tallies[sorted[0]].score()
 	second := 0
 	if len(sorted) > 1 {
 		second = t.tallies[sorted[1]].score()
 	}
-	if first < winnerScore || first-second < winnerLead {
-		return 0
-	}
-	return sorted[0] + 1
+	return first >= winnerScore && first-second >= winnerLead
 }

@@ -9,46 +9,6 @@ import (
 	"github.com/deftskills/deft/registry"
 )
 
-// Fallback says what the priority does; see Options.
-type Fallback string
-
-// The fallbacks: Tiebreak compares priorities only between equal scores, Additive
-// adds 100 - priority to the score.
-const (
-	Tiebreak Fallback = "tiebreak"
-	Additive Fallback = "additive"
-)
-
-// Options change the router's rules. The zero value means dialect deft.
-type Options struct {
-	Fallback    Fallback // "" means Tiebreak
-	MaxEntries  int      // hits kept after the sort, preloads never cut; 0 means all
-	StrictStage bool     // hide skills whose declared stages do not meet a stage of the turn
-	// NoImplicitKeywords switches off that a skill without routing keywords answers
-	// to its own name.
-	NoImplicitKeywords bool
-	NoRetrieve         bool      // ignore Retrieved
-	RetrieveMax        int       // points of the best retrieved skill, at most 60; 0 means 40
-	ScanBytes          int       // bytes of the message that are matched, 1 KiB to 1 MiB; 0 means 64 KiB
-	Triggers           *Triggers // stage words; nil means DefaultTriggers
-	SignalSources      []string  // sources that a skill without a declaration answers to
-}
-
-func (o Options) withDefaults() Options {
-	if o.RetrieveMax == 0 {
-		o.RetrieveMax = maxRetrieve
-	}
-	o.RetrieveMax = min(max(o.RetrieveMax, 0), 60)
-	if o.ScanBytes == 0 {
-		o.ScanBytes = 64 << 10
-	}
-	o.ScanBytes = min(max(o.ScanBytes, 1<<10), 1<<20)
-	if o.Triggers == nil {
-		o.Triggers = DefaultTriggers()
-	}
-	return o
-}
-
 // turn is the work on one message. It is reused; stamps say which tallies are of
 // this turn.
 type turn struct {
@@ -62,9 +22,14 @@ type turn struct {
 	stages   StageSet
 	source   string
 	triggers []string
-	removed  []int32 // by a negative keyword or a stage
-	extra    []HiddenEntry
+	removed  []removal
+	sources  []int32 // skills that co-activate others
+	loaded   []int32
 }
+
+// removal is a skill that this turn takes out: by its negative keyword of that place,
+// or, with a place below 0, by its stages.
+type removal struct{ skill, place int32 }
 
 // begin makes the scratch ready for r.
 func (t *turn) begin(r *Router) {
@@ -73,7 +38,7 @@ func (t *turn) begin(r *Router) {
 	}
 	t.stamp++
 	t.touched, t.stages, t.source = t.touched[:0], 0, ""
-	t.triggers, t.removed, t.extra = nil, nil, nil
+	t.triggers, t.removed, t.loaded, t.sources = nil, nil, nil, t.sources[:0]
 }
 
 // tally returns the tally of a skill in this turn.
@@ -87,6 +52,11 @@ func (t *turn) tally(at int32) *tally {
 }
 
 func (t *turn) closed(at int32) bool { return t.gate.closed != nil && t.gate.closed[at] }
+
+// out reports that a skill is removed, by a condition or by this turn.
+func (t *turn) out(at int32) bool {
+	return t.closed(at) || t.stamped[at] == t.stamp && t.tallies[at].removed
+}
 
 // ctxEvery is how many matches go by between looks at the context.
 const ctxEvery = 4096
@@ -120,13 +90,13 @@ func (r *Router) tallyTurn(ctx context.Context, in TurnRoutingContext, t *turn) 
 	r.coActivate(t)
 	r.retrieve(in, t)
 	for _, p := range in.Preload {
-		if at, ok := r.byAddress[p.Address]; ok && !t.closed(at) {
+		if at, ok := r.byAddress[p.Address]; ok && !t.out(at) {
 			t.tally(at).preload = p.By
 		}
 	}
 	for _, a := range in.Loaded {
-		if at, ok := r.byAddress[a]; ok && t.stamped[at] == t.stamp {
-			t.tally(at).loaded = true
+		if at, ok := r.byAddress[a]; ok {
+			t.loaded = append(t.loaded, at)
 		}
 	}
 	return ctx.Err()
@@ -157,7 +127,10 @@ func (r *Router) match(ctx context.Context, in TurnRoutingContext, t *turn) (err
 				continue
 			}
 			if u.place < 0 {
-				t.tally(u.skill).negative = -u.place
+				ta := t.tally(u.skill)
+				if ta.negative == 0 || -u.place < ta.negative {
+					ta.negative = -u.place
+				}
 			} else {
 				ta := t.tally(u.skill)
 				ta.keyword(u.place)
@@ -212,7 +185,10 @@ func (r *Router) signals(in TurnRoutingContext, t *turn) error {
 	}
 	for _, a := range assets {
 		for _, at := range r.byAsset[Normalise(a.Class)] {
-			if ta := t.tally(at); !t.closed(at) && ta.asset == "" {
+			if t.closed(at) {
+				continue
+			}
+			if ta := t.tally(at); ta.asset == "" {
 				ta.asset = a.Class
 			}
 		}
@@ -223,47 +199,35 @@ func (r *Router) signals(in TurnRoutingContext, t *turn) error {
 // strike takes out the skills with a negative keyword, and with StrictStage those of
 // other stages. A condition's victims never got a tally.
 func (r *Router) strike(t *turn) {
+	for _, at := range t.touched {
+		if n := t.tallies[at].negative; n > 0 {
+			t.removed = append(t.removed, removal{at, n - 1})
+		}
+	}
 	if r.opt.StrictStage && t.stages != 0 {
-		for at := range r.skills {
-			if s := r.skills[at].stages; s != 0 && s&t.stages == 0 && !t.closed(int32(at)) {
-				t.extra = append(t.extra, r.skills[at].hidden("stage", s.String()))
-				t.removed = append(t.removed, int32(at))
+		for _, at := range r.staged {
+			if r.skills[at].stages&t.stages == 0 && !t.closed(at) && t.tally(at).negative == 0 {
+				t.removed = append(t.removed, removal{at, -1})
 			}
 		}
 	}
-	for _, at := range t.touched {
-		if n := t.tallies[at].negative; n > 0 && !slices.Contains(t.removed, at) {
-			t.extra = append(t.extra, r.skills[at].hidden("negative_keyword", r.skills[at].negative[n-1].word))
-			t.removed = append(t.removed, at)
-		}
-	}
-	for _, at := range t.removed {
-		ta := t.tally(at)
-		*ta = tally{negative: max(1, ta.negative)}
+	for _, out := range t.removed {
+		t.tallies[out.skill] = tally{removed: true}
 	}
 }
 
-// coActivate passes points on once, from skills with points of their own.
+// coActivate passes points on once, from skills with points of their own. Which of
+// several sources a reason names is decided by the final order.
 func (r *Router) coActivate(t *turn) {
-	var sources []int32
 	for _, at := range t.touched {
 		if len(r.skills[at].co) > 0 && t.tallies[at].own() > 0 {
-			sources = append(sources, at)
+			t.sources = append(t.sources, at)
 		}
 	}
-	slices.SortFunc(sources, func(a, b int32) int {
-		if d := t.tallies[b].own() - t.tallies[a].own(); d != 0 {
-			return d
-		}
-		return int(r.place[a] - r.place[b])
-	})
-	for _, from := range sources {
+	for _, from := range t.sources {
 		for _, to := range r.skills[from].co {
-			if t.closed(to) {
-				continue
-			}
-			if ta := t.tally(to); ta.co == 0 && ta.negative == 0 {
-				ta.co = from + 1
+			if !t.out(to) {
+				t.tally(to).co = true
 			}
 		}
 	}
@@ -278,10 +242,7 @@ func (r *Router) retrieve(in TurnRoutingContext, t *turn) {
 	top := int64(0)
 	admitted := func(h Retrieved) (int32, bool) {
 		at, ok := r.byAddress[h.Address]
-		if !ok || h.Score <= 0 || h.Coverage < admitCoverage && h.Evidence < admitEvidence || t.closed(at) {
-			return 0, false
-		}
-		return at, t.stamped[at] != t.stamp || t.tallies[at].negative == 0
+		return at, ok && h.Score > 0 && (h.Coverage >= admitCoverage || h.Evidence >= admitEvidence) && !t.out(at)
 	}
 	for _, h := range list {
 		if _, ok := admitted(h); ok {

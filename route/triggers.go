@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-//go:embed triggers/*.json
+//go:embed triggers/*.json triggers/*/*.json
 var triggerFiles embed.FS
 
 // Triggers are the words that show a stage, by language. Every language is always
@@ -31,9 +31,13 @@ type triggerFile struct {
 }
 
 // DefaultTriggers returns the built-in tables.
-func DefaultTriggers() *Triggers {
+func DefaultTriggers() *Triggers { return builtinTriggers("triggers/") }
+
+// builtinTriggers reads the tables of one folder.
+func builtinTriggers(dir string) *Triggers {
 	t := &Triggers{}
-	for _, name := range []string{"triggers/en.json", "triggers/zh.json"} {
+	for _, lang := range []string{"en", "zh"} {
+		name := dir + lang + ".json"
 		src, err := triggerFiles.ReadFile(name)
 		if err == nil {
 			t, err = t.With(name, src)
