@@ -56,8 +56,8 @@ type Engine struct {
 	routed *registry.Snapshot
 	router *route.Router
 	view   search.View // a model's, of routed
-	// indexed is the Snapshot that the index was brought up to.
-	indexed *registry.Snapshot
+	// indexed is the Snapshot that each scope of the index was brought up to.
+	indexed map[string]*registry.Snapshot
 }
 
 // Open finds the skills of o and decides which win. Whatever is wrong with a skill or
@@ -68,9 +68,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, catalog: catalog.New(catalog.Config{Counter: o.Counter})}
-	e.skills = toolset.Options{Style: o.Style, Searcher: searcher{e}, Tier: e.tierOf}
-	e.tools = e.newTools()
+	e := &Engine{o: o, catalog: catalog.New(catalog.Config{Counter: o.Counter}), indexed: map[string]*registry.Snapshot{}}
+	e.skills = toolset.Options{Style: o.Style, Searcher: searcher{e, nil}, Tier: e.tierOf}
+	e.tools = e.newTools(nil)
 	e.env = o.environment(e.tools)
 	env := o.sourceEnv()
 	seeded := o.seed(ctx, env)
@@ -143,22 +143,22 @@ func (e *Engine) Close() error { return errors.Join(e.registry.Close(), e.index.
 // Search looks inside the skills. A zero q.View is the person's: every skill that is
 // not withheld; search.ModelView is a model's. The first search reads every skill.
 func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, error) {
-	if err := e.updateIndex(ctx, e.Snapshot()); err != nil {
+	if err := e.updateIndex(ctx, "", e.Snapshot()); err != nil {
 		return search.Result{}, err
 	}
 	return e.index.Search(ctx, q)
 }
 
-func (e *Engine) updateIndex(ctx context.Context, snap *registry.Snapshot) error {
+func (e *Engine) updateIndex(ctx context.Context, scope string, snap *registry.Snapshot) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.indexed == snap {
+	if e.indexed[scope] == snap {
 		return nil
 	}
-	if _, err := e.index.Update(ctx, "", snap); err != nil {
+	if _, err := e.index.Update(ctx, scope, snap); err != nil {
 		return fmt.Errorf("search index: %w", err)
 	}
-	e.indexed = snap
+	e.indexed[scope] = snap
 	return nil
 }
 
@@ -179,7 +179,7 @@ const retrieved = 50
 // keywords and stages, and by what the search finds in their texts.
 func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
 	snap := e.Snapshot()
-	in, err := e.routing(ctx, snap, r)
+	in, err := e.routing(ctx, snap, "", r)
 	if err != nil {
 		return route.Result{}, err
 	}
@@ -190,7 +190,7 @@ func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
 // ExplainRoute says how one skill fares for a request, rule by rule.
 func (e *Engine) ExplainRoute(ctx context.Context, r Request, name string) (route.Explanation, error) {
 	snap := e.Snapshot()
-	in, err := e.routing(ctx, snap, r)
+	in, err := e.routing(ctx, snap, "", r)
 	if err != nil {
 		return route.Explanation{}, err
 	}
@@ -198,7 +198,7 @@ func (e *Engine) ExplainRoute(ctx context.Context, r Request, name string) (rout
 	return router.Explain(in, name), nil
 }
 
-func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, r Request) (route.TurnRoutingContext, error) {
+func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, scope string, r Request) (route.TurnRoutingContext, error) {
 	in := route.TurnRoutingContext{
 		Message: r.Text, Stages: r.Stages, Assets: r.Assets, Signal: r.Signal,
 		Preload: r.Preload, Loaded: r.Loaded, Env: e.environment(snap),
@@ -207,10 +207,10 @@ func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, r Request
 	if !router.Retrieves() {
 		return in, nil // no need to read every skill
 	}
-	if err := e.updateIndex(ctx, snap); err != nil {
+	if err := e.updateIndex(ctx, scope, snap); err != nil {
 		return in, err
 	}
-	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: view})
+	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: view, Scope: scope})
 	if err != nil {
 		return in, fmt.Errorf("search for the request: %w", err)
 	}

@@ -71,7 +71,9 @@ type Options struct {
 	// trusted, or refused.
 	Project registry.ProjectTrust
 	// State gives what persons decided: switches, profiles, trusted folders, grants. It
-	// is asked at every refresh. nil = nobody decided anything.
+	// is asked at every refresh. One that is a registry.Versioned is asked at every turn
+	// whether something changed, so that what another process decides counts from the next
+	// turn on. nil = nobody decided anything.
 	State   registry.Decider
 	Data    []source.Definition // skills given in code
 	More    []source.Source     // any other sources

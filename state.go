@@ -48,6 +48,14 @@ func (j *judge) Decide(ctx context.Context) registry.Decisions {
 	return d
 }
 
+// Version implements registry.Versioned.
+func (j *judge) Version(ctx context.Context) string {
+	if v, ok := j.state.(registry.Versioned); ok {
+		return v.Version(ctx)
+	}
+	return ""
+}
+
 // Trust implements registry.Truster.
 func (j *judge) Trust(ctx context.Context, i source.Info, s *skill.Skill) (source.Trust, registry.Reason) {
 	j.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -52,11 +53,18 @@ type Session struct {
 	engine *Engine
 	inner  *session.Session
 	runner *agent.Runner
+	work   *work
 }
 
 // NewSession starts a conversation. Close it.
-func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
-	tools := e.newTools()
+func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, err error) {
+	w := &work{view: e.registry.Own(), env: source.Env{Workspace: e.o.Workspace}}
+	defer func() {
+		if err != nil {
+			w.view.Close()
+		}
+	}()
+	tools := e.newTools(w)
 	table, err := agent.GateTable(tools)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -73,7 +81,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, er
 		return nil, err
 	}
 	inner, err := session.New(ctx, session.Options{
-		ID: o.ID, Snapshots: turns{e.registry}, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+		ID: o.ID, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand,
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
@@ -82,13 +90,13 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, er
 		return nil, err
 	}
 	runner, err := agent.New(agent.Deps{
-		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e}, Confirmer: o.Confirm,
+		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view}, Confirmer: o.Confirm,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Session{engine: e, inner: inner, runner: runner}, nil
+	return &Session{engine: e, inner: inner, runner: runner, work: w}, nil
 }
 
 // ID returns the session's id.
@@ -97,6 +105,7 @@ func (s *Session) ID() string { return s.inner.ID() }
 // Run runs one turn with the session's model and tells what happens; see
 // agent.Runner.Run. The last event is turn_finished.
 func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
+	s.work.named(in.Text)
 	return s.runner.Run(ctx, s.inner, in)
 }
 
@@ -104,6 +113,7 @@ func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 // ranked, what is started, the prompt, and what the gate says to the tools that the
 // started skills ask for. Skills of session scope stay active.
 func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
+	s.work.named(in.Text)
 	return s.runner.Prepare(ctx, s.inner, in)
 }
 
@@ -111,6 +121,7 @@ func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
 // blocks and the tools from the Turn, calls its model, and hands every tool call back
 // to Turn.Call. End the Turn whatever happens.
 func (s *Session) Begin(ctx context.Context, in Input) (*Turn, error) {
+	s.work.named(in.Text)
 	return s.runner.Begin(ctx, s.inner, in)
 }
 
@@ -123,6 +134,7 @@ func (s *Session) Effective() session.Effective { return s.inner.Effective() }
 // Close drops what is active and what is kept of the conversation. It is idempotent.
 func (s *Session) Close() error {
 	s.runner.Forget(s.inner.ID())
+	s.work.view.Close()
 	return s.inner.Close()
 }
 
@@ -135,12 +147,17 @@ func (e *Engine) Tools() []toolset.Spec {
 	return out
 }
 
-// newTools makes the tools of one session. The tools for skills keep no state; those
-// for files remember what this session has read.
-func (e *Engine) newTools() []toolset.Tool {
-	tools := toolset.Skills(e.skills)
+// newTools makes the tools of one session, w; nil = for their descriptions. Those for
+// skills search what the session sees, those for files remember what it has read.
+func (e *Engine) newTools(w *work) []toolset.Tool {
+	skills, files := e.skills, toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.paths().ReadDenied}
+	if w != nil {
+		skills.Searcher = searcher{e, w.view}
+		files.Touched = func(file string) { w.touch(file) }
+	}
+	tools := toolset.Skills(skills)
 	if !e.o.NoFiles {
-		tools = append(tools, toolset.Files(toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.paths().ReadDenied})...)
+		tools = append(tools, toolset.Files(files)...)
 	}
 	return append(tools, e.o.Tools...)
 }
@@ -185,7 +202,10 @@ type unrecorded struct{}
 func (unrecorded) Record(context.Context, gate.Row) error { return nil }
 
 // planner gives the loop the router's order and the catalog.
-type planner struct{ e *Engine }
+type planner struct {
+	e    *Engine
+	view *registry.View
+}
 
 // Plan implements agent.Planner.
 func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, error) {
@@ -194,7 +214,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	for _, a := range in.Active {
 		r.Loaded = append(r.Loaded, a.Address)
 	}
-	context, err := e.routing(ctx, in.Snapshot, r)
+	context, err := e.routing(ctx, in.Snapshot, p.view.ID(), r)
 	if err != nil {
 		return agent.Plan{}, err
 	}
@@ -234,12 +254,19 @@ func (e *Engine) hidden(in agent.PlanInput, shown catalog.Catalog) []string {
 	return out
 }
 
-// searcher lends the index to skill_search.
-type searcher struct{ e *Engine }
+// searcher lends the index to skill_search; a nil view is the engine's skills.
+type searcher struct {
+	e    *Engine
+	view *registry.View
+}
 
 // Search implements toolset.Searcher.
 func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query string, names []string, topK int) (toolset.Found, error) {
-	if err := s.e.updateIndex(ctx, snap); err != nil {
+	scope := ""
+	if s.view != nil {
+		scope = s.view.ID()
+	}
+	if err := s.e.updateIndex(ctx, scope, snap); err != nil {
 		return toolset.Found{}, err
 	}
 	_, view := s.e.routerOf(snap)
@@ -248,7 +275,7 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 		all := view
 		view = func(address string) bool { return wanted.Has(address) && all(address) }
 	}
-	res, err := s.e.index.Search(ctx, search.Query{Text: query, TopK: topK, View: view})
+	res, err := s.e.index.Search(ctx, search.Query{Text: query, TopK: topK, View: view, Scope: scope})
 	if err != nil {
 		return toolset.Found{}, err
 	}
@@ -263,8 +290,3 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 	}
 	return out, nil
 }
-
-// turns gives a turn its Snapshot and has the folders looked at when that is due.
-type turns struct{ r *registry.Registry }
-
-func (t turns) Snapshot() *registry.Snapshot { return t.r.ForTurn(context.Background()) }

@@ -17,6 +17,9 @@ func (e *Engine) views(env source.Env) registry.Views {
 		v.Forms = e.o.Sources
 	}
 	v.Evicted = func(id string) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.indexed, id)
 		if e.index != nil {
 			_ = e.index.Drop(id) // it has no error to tell
 		}

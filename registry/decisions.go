@@ -18,6 +18,27 @@ type Decider interface {
 	Decide(ctx context.Context) Decisions
 }
 
+// Versioned is a Decider that says cheaply whether anything was decided since it was asked
+// last, by whichever process. Where Version differs a turn waits for a refresh, also where
+// a watcher sees every folder; a watcher asks at every poll.
+type Versioned interface {
+	Decider
+	// Version returns a text that is another one after every change of the decisions. One
+	// that cannot be told is "", and then nothing is newer.
+	Version(ctx context.Context) string
+}
+
+// decidedSince says whether the decisions are others now than at the last refresh.
+func (r *Registry) decidedSince(ctx context.Context) bool {
+	v, ok := r.c.Decider.(Versioned)
+	if !ok {
+		return false
+	}
+	now := v.Version(ctx)
+	was, _ := r.version.Load().(string)
+	return now != "" && now != was
+}
+
 // Decisions are decisions about skills and folders, as plain values of one moment.
 // The zero value: nobody decided anything. Values that are in use are not changed.
 type Decisions struct {
@@ -49,6 +70,9 @@ type Grant struct {
 // reports whether anything differs from the last refresh. Only the run in flight
 // calls it.
 func (r *Registry) decide(ctx context.Context) (changed bool) {
+	if v, ok := r.c.Decider.(Versioned); ok {
+		r.version.Store(v.Version(ctx)) // before Decide: what comes between is newer
+	}
 	if r.c.Decider != nil {
 		now := r.c.Decider.Decide(ctx)
 		changed = !reflect.DeepEqual(now, r.decisions)

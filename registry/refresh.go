@@ -132,9 +132,16 @@ func (r *Registry) leave(n *run) {
 // ForTurn returns the Snapshot that a turn begins with: the current one, at once. If
 // the last check is older than the cooldown and no watcher sees every change, a check
 // starts in the background, for the turns that follow; with Config.Blocking it is
-// waited for. A check that fails leaves the current Snapshot and is reported once.
+// waited for, and so is a check after a person decided something since the last one: see
+// Versioned. A check that fails leaves the current Snapshot and is reported once.
 func (r *Registry) ForTurn(ctx context.Context) *Snapshot {
 	now := r.Snapshot()
+	if r.decidedSince(ctx) {
+		if fresh, err := r.Refresh(ctx, RefreshOptions{After: true}); err == nil {
+			return r.settled(fresh)
+		}
+		return now
+	}
 	if r.c.Cooldown < 0 || r.covered.Load() || r.c.Now().Sub(time.Unix(0, r.checked.Load())) < r.c.Cooldown {
 		return now
 	}

@@ -74,6 +74,7 @@ type Registry struct {
 	latest  atomic.Pointer[[]*source.Listing]
 	checked atomic.Int64 // when the last check ended, Unix nanoseconds
 	covered atomic.Bool  // a watcher sees every change
+	version atomic.Value // string: of the decisions of the last run
 
 	mu      sync.Mutex // guards what follows
 	running *run

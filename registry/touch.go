@@ -34,6 +34,7 @@ type touched struct {
 	seen     map[string]bool // directories that were judged, by path below the workspace
 	turn     []string        // files that this turn touched
 	full     bool            // more packages than allowed were touched, which was said
+	base     uint64          // version of the view's Snapshot that the packages were added to
 }
 
 type touchedPackage struct {
@@ -54,17 +55,7 @@ func (v *View) Touch(ctx context.Context, paths ...string) (Delta, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var d Delta
-	changed := false
-	for _, p := range paths {
-		rel, ok := source.Below(v.env, p)
-		if !ok {
-			continue
-		}
-		v.turn = append(v.turn, rel)
-		for _, t := range source.TouchedBy(v.env, rel) {
-			changed = v.arrive(t, &d) || changed
-		}
-	}
+	changed := v.take(paths, &d)
 	changed = v.judge(ctx) || changed
 	changed = v.focus() || changed
 	before := v.registry().Snapshot()
@@ -79,19 +70,39 @@ func (v *View) Touch(ctx context.Context, paths ...string) (Delta, error) {
 	return d, nil
 }
 
-// ForTurn begins a turn: what earlier ones touched no longer counts for whose copy of a
-// name wins. It returns the turn's Snapshot; see Registry.ForTurn. The error is the
-// context's.
-func (v *View) ForTurn(ctx context.Context) (*Snapshot, error) {
+// ForTurn begins a turn that works on files, absolute or relative to the workspace: what
+// earlier turns touched no longer counts for whose copy of a name wins. It returns the
+// turn's Snapshot; see Registry.ForTurn and Touch. The error is the context's.
+func (v *View) ForTurn(ctx context.Context, files ...string) (*Snapshot, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	base := v.c.reg.ForTurn(ctx) // before the packages are judged: it hears what was decided
 	v.turn = nil
-	if v.focus() {
-		if err := v.rebuild(ctx); err != nil {
-			return nil, err
+	changed := v.take(files, &Delta{})
+	changed = v.judge(ctx) || changed
+	changed = v.focus() || changed
+	if child := v.child.Load(); !changed && (child == nil || base.Version == v.base) {
+		return v.registry().ForTurn(ctx), nil
+	}
+	if err := v.rebuild(ctx); err != nil {
+		return nil, err
+	}
+	return v.registry().Snapshot(), nil
+}
+
+// take notes the files of a turn, and the packages that come with them.
+func (v *View) take(paths []string, d *Delta) (changed bool) {
+	for _, p := range paths {
+		rel, ok := source.Below(v.env, p)
+		if !ok {
+			continue
+		}
+		v.turn = append(v.turn, rel)
+		for _, t := range source.TouchedBy(v.env, rel) {
+			changed = v.arrive(t, d) || changed
 		}
 	}
-	return v.registry().ForTurn(ctx), nil
+	return changed
 }
 
 // arrive takes a package that is new.
@@ -115,14 +126,11 @@ func (v *View) arrive(t source.Touched, d *Delta) bool {
 	return true
 }
 
-// judge asks about the trust of every package that is not decided, each time: a person
-// may have decided since.
+// judge asks about the trust of every package, each time: a person may have decided
+// since, or taken a decision back.
 func (v *View) judge(ctx context.Context) (changed bool) {
 	for _, p := range v.packages {
 		for i, src := range p.Sources {
-			if p.trust[i] != "" && p.trust[i] != source.Pending {
-				continue
-			}
 			was := p.trust[i]
 			p.trust[i] = src.Info().Trust
 			if t := v.c.reg.c.Trust; t != nil {
@@ -157,6 +165,8 @@ func (v *View) rebuild(ctx context.Context) error {
 	c := base.c
 	c.Sources = base.Sources()
 	c.Report, c.Index = nil, "" // what base found it has reported and kept
+	c.Cooldown = 1              // nobody watches the packages: each turn has them looked at
+	v.base = base.Snapshot().Version
 	known := slices.Clone(*base.latest.Load())
 	known = known[:min(len(known), len(c.Sources))]
 	for _, p := range v.packages {

@@ -142,6 +142,12 @@ func (r *Registry) View(ctx context.Context, s Scope) (*View, error) {
 	return &View{c: shared, r: r, env: e}, nil
 }
 
+// Own returns a view of the registry's own skills. It costs nothing until a package is
+// touched, and follows what the registry finds. It must be closed.
+func (r *Registry) Own() *View {
+	return &View{c: &core{reg: r, users: 1}, r: r, env: r.c.Views.Env}
+}
+
 // viewSources makes the sources of a view: what the request says, then what the host
 // gives.
 func (r *Registry) viewSources(ctx context.Context, s Scope, e source.Env, got resolved) ([]source.Source, []skill.Diagnostic) {
@@ -287,12 +293,17 @@ func (r *Registry) closeViews() {
 func (c *core) id() string { return hex.EncodeToString(c.key[:12]) }
 
 // ID names the view's skills among those of the registry's views: 24 hex digits, equal
-// for views that share everything; a view with touched packages has one of its own.
+// for views that share everything; a view with touched packages has one of its own. That
+// of the registry's own skills is "" before.
 func (v *View) ID() string {
-	if n := v.serial.Load(); n != 0 {
-		return fmt.Sprintf("%s.%d", v.c.id(), n)
+	id := ""
+	if v.c.reg != v.r {
+		id = v.c.id()
 	}
-	return v.c.id()
+	if n := v.serial.Load(); n != 0 {
+		id = fmt.Sprintf("%s.%d", id, n)
+	}
+	return id
 }
 
 // registry is the view's own: that of its touched packages once there are some.

@@ -232,11 +232,11 @@ func (w *watcher) keepPolling(polled map[string]*spot, failed int) {
 	w.polled, w.failed = polled, failed
 }
 
-// moved looks at what is not watched.
+// moved looks at what is not watched, and whether anything was decided.
 func (w *watcher) moved() bool {
+	any := w.r.decidedSince(w.ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	any := false
 	for _, p := range w.polled {
 		if now := p.look(); now != p.last {
 			p.last, any = now, true

@@ -52,6 +52,7 @@ func (t *fileReadTool) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	if real, err := target(root, rel); err == nil {
 		t.w.seen.put(real, raw)
+		t.w.touched(rel)
 	}
 	text, ok := decodeText(raw)
 	if !ok {

@@ -28,6 +28,7 @@ type FileOptions struct {
 	Seen      *Seen                      // what this session has read; nil = a new one
 	Todo      *Todo                      // the session's list; nil = a new one
 	Denied    func(absolute string) bool // files that no tool may read; nil = none
+	Touched   func(file string)          // told each file, below the workspace, that was read or written; nil = nobody
 }
 
 // Files returns the tools for files of the workspace and for the list of things to
@@ -40,7 +41,10 @@ func Files(o FileOptions) []Tool {
 	if o.Todo == nil {
 		o.Todo = &Todo{}
 	}
-	w := &workspace{dir: filepath.Clean(o.Workspace), seen: o.Seen, denied: o.Denied}
+	if o.Touched == nil {
+		o.Touched = func(string) {}
+	}
+	w := &workspace{dir: filepath.Clean(o.Workspace), seen: o.Seen, denied: o.Denied, touched: o.Touched}
 	return []Tool{
 		&fileReadTool{w}, &writeTool{w}, &editTool{w}, &globTool{w}, &grepTool{w}, &todoTool{o.Todo},
 	}
@@ -72,10 +76,11 @@ func (s *Seen) get(rel string) (sum [sha256.Size]byte, ok bool) {
 
 // workspace is the one door to files for the file tools.
 type workspace struct {
-	dir    string
-	seen   *Seen
-	denied func(string) bool
-	writes sync.Mutex // a check and the write that it permits are one step
+	dir     string
+	seen    *Seen
+	denied  func(string) bool
+	touched func(string)
+	writes  sync.Mutex // a check and the write that it permits are one step
 }
 
 // errOutside refuses a path that does not stay in the workspace.
@@ -245,5 +250,6 @@ func (w *workspace) commit(ctx context.Context, root *os.Root, c change) error {
 		return err
 	}
 	w.seen.put(c.rel, c.new)
+	w.touched(c.rel)
 	return nil
 }

@@ -1,0 +1,85 @@
+package deft
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/source"
+)
+
+// work is what a session works on: the files that its newest turn touched. The skills of
+// their packages join the session's own view at the turn after.
+type work struct {
+	view *registry.View
+	env  source.Env
+
+	mu   sync.Mutex
+	now  []string // touched since the last turn began
+	last []string // by the turns before, the newest that touched any
+}
+
+// maxTouched bounds how many files of one turn are remembered: the packages of a thousand
+// files are more than a session takes anyway.
+const maxTouched = 1000
+
+func (w *work) touch(paths ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range paths {
+		if !slices.Contains(w.now, p) && len(w.now) < maxTouched {
+			w.now = append(w.now, p)
+		}
+	}
+}
+
+// Snapshot implements session.Snapshots: a turn that touched nothing goes on where the
+// one before it worked.
+func (w *work) Snapshot() *registry.Snapshot {
+	w.mu.Lock()
+	if len(w.now) > 0 {
+		w.last, w.now = w.now, nil
+	}
+	files := w.last
+	w.mu.Unlock()
+	s, err := w.view.ForTurn(context.Background(), files...)
+	if err != nil { // the packages cannot be looked at now: what is known holds
+		return w.view.Snapshot()
+	}
+	return s
+}
+
+// maxNamed bounds how many words of a request are looked at as paths.
+const maxNamed = 200
+
+// named notes the files that a request names: words with a separator that exist below
+// the workspace.
+func (w *work) named(text string) {
+	for i, word := range strings.Fields(text) {
+		if i == maxNamed {
+			return
+		}
+		word = strings.Trim(word, "`'\"()[]{}<>,;:!?")
+		word = strings.TrimRight(word, ".")
+		if strings.HasPrefix(word, "/") || !strings.ContainsAny(word, `/\`) {
+			continue // /name starts a skill
+		}
+		rel, ok := source.Below(w.env, filepath.ToSlash(word))
+		if !ok {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(w.env.Workspace, filepath.FromSlash(rel))); err == nil {
+			w.touch(rel)
+		}
+	}
+}
+
+// Touch says that files of the workspace were read or written by other means than deft's
+// own tools, which say so themselves: the skills of their packages, folders below the
+// workspace that have skills of their own, count from the session's next turn on. Paths
+// are absolute or relative to the workspace; others are ignored.
+func (s *Session) Touch(paths ...string) { s.work.touch(paths...) }
