@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/deftskills/deft/internal/atomicfile"
@@ -36,6 +37,7 @@ const (
 	indexLeast = 128
 	indexBytes = 256 << 20 // of one file; 100,000 skills take about 80 MiB
 	indexFiles = 64        // in one directory; the oldest go
+	indexRests = time.Hour // how long nobody takes to write one: what is older was left by a killed process
 )
 
 // castagnoli is the polynomial that processors compute. The sum finds damage; it is no
@@ -151,8 +153,9 @@ func (x *diskIndex) news(i int, l *source.Listing) bool {
 	})
 }
 
-// prune removes the oldest files beyond the bound.
+// prune removes the oldest files beyond the bound, and rests of killed processes.
 func (x *diskIndex) prune() {
+	atomicfile.Sweep(x.dir, x.r.c.Now().Add(-indexRests))
 	entries, err := os.ReadDir(x.dir)
 	if err != nil {
 		return

@@ -19,10 +19,10 @@ type locations struct {
 	Disabled []string `json:"disabledLocationUris"` // sorted, each once
 }
 
-// SwitchLocation turns the skill at a location off or on again, for the dialect
-// minimax. The uri is compared as it stands.
-func (s *Store) SwitchLocation(ctx context.Context, uri string, off bool) error {
-	if uri == "" {
+// SwitchLocations turns the skills at locations off or on again, for the dialect
+// minimax: all of them or, on error, none. The uris are compared as they stand.
+func (s *Store) SwitchLocations(ctx context.Context, off bool, uris ...string) error {
+	if slices.Contains(uris, "") {
 		return fmt.Errorf("%w: a location without a uri", ErrInvalid)
 	}
 	return s.update(ctx, "state.save", func(c *change) error {
@@ -30,17 +30,17 @@ func (s *Store) SwitchLocation(ctx context.Context, uri string, off bool) error 
 		if err != nil {
 			return err
 		}
-		uris := readLocations(value)
-		i, there := slices.BinarySearch(uris, uri)
-		switch {
-		case off == there:
-			return nil
-		case off:
-			uris = slices.Insert(uris, i, uri)
-		default:
-			uris = slices.Delete(uris, i, i+1)
+		before := readLocations(value)
+		after := slices.DeleteFunc(slices.Clone(before), func(uri string) bool { return slices.Contains(uris, uri) })
+		if off {
+			after = append(after, uris...)
+			slices.Sort(after)
+			after = slices.Compact(after)
 		}
-		return putLocations(c, value, uris)
+		if slices.Equal(before, after) {
+			return nil
+		}
+		return putLocations(c, value, after)
 	})
 }
 

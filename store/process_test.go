@@ -55,7 +55,7 @@ func acts() map[string]func(ctx context.Context, s *Store) error {
 			if err != nil {
 				return err
 			}
-			return s.Revoke(ctx, all[0].ID, "child")
+			return s.Revoke(ctx, "child", all[0].ID)
 		},
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,23 +72,32 @@ func (t States) List(ctx context.Context) ([]SkillState, error) {
 	return listed(ctx, t.s, skillStates(), "")
 }
 
-// Set saves a switch over the one with its key.
-func (t States) Set(ctx context.Context, r SkillState) error {
-	r.Key = Key(r.Name, r.Source)
-	if fold.Key(r.Name) == "" {
-		return fmt.Errorf("%w: a switch without a name", ErrInvalid)
-	}
-	switch r.Switch {
-	case On, Off, Deny:
-	default:
-		return fmt.Errorf("%w: switch %q of %s; want on, off or deny", ErrInvalid, r.Switch, r.Key)
-	}
-	if err := checkDigest("tree digest", r.Tree, true); err != nil {
-		return err
+// Set saves switches, each over the one with its key: all of them or, on error, none.
+func (t States) Set(ctx context.Context, rows ...SkillState) error {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		r := &rows[i]
+		r.Key = Key(r.Name, r.Source)
+		if fold.Key(r.Name) == "" {
+			return fmt.Errorf("%w: a switch without a name", ErrInvalid)
+		}
+		switch r.Switch {
+		case On, Off, Deny:
+		default:
+			return fmt.Errorf("%w: switch %q of %s; want on, off or deny", ErrInvalid, r.Switch, r.Key)
+		}
+		if err := checkDigest("tree digest", r.Tree, true); err != nil {
+			return err
+		}
 	}
 	return t.s.update(ctx, "state.save", func(c *change) error {
-		r.UpdatedAt = c.now
-		return skillStates().put(c, r)
+		for _, r := range rows {
+			r.UpdatedAt = c.now
+			if err := skillStates().put(c, r); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -64,7 +64,7 @@ func fill(t testing.TB, s *Store) State {
 		s.States().Set(ctx, SkillState{Name: "docs", Source: "user-deft", Switch: Off}),
 		s.SaveProfile(ctx, Profile{Name: "work", Title: "工作", Include: []string{"docs-*", "a@b"}, Exclude: []string{"x"}}),
 		s.ChooseProfile(ctx, root, "work", "cli"),
-		s.SwitchLocation(ctx, "file:///a/SKILL.md", true))
+		s.SwitchLocations(ctx, true, "file:///a/SKILL.md"))
 	_, err := s.TrustFolder(ctx, root, "cli", "mine")
 	must(t, err)
 	_, err = s.RefuseFolder(ctx, t.TempDir(), "cli", "")
@@ -195,7 +195,7 @@ func TestInvalidValuesAreRefusedAndChangeNothing(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"untrust": s.UntrustFolder(ctx, t.TempDir(), "cli"),
-		"revoke":  s.Revoke(ctx, "none", "cli"),
+		"revoke":  s.Revoke(ctx, "cli", "none"),
 		"delete":  s.DeleteProfile(ctx, "none"),
 	} {
 		if !errors.Is(err, ErrNotFound) {
@@ -234,14 +234,14 @@ func TestLocationsAreKeptInTheFormOfTheirDialect(t *testing.T) {
 		must(t, s.view(ctx, func(q querier) (err error) { v, err = metaText(ctx, q, locationsKey); return err }))
 		return v
 	}
-	must(t, s.SwitchLocation(ctx, "file:///b", true), s.SwitchLocation(ctx, "file:///a", true), s.SwitchLocation(ctx, "file:///b", true))
+	must(t, s.SwitchLocations(ctx, true, "file:///b"), s.SwitchLocations(ctx, true, "file:///a"), s.SwitchLocations(ctx, true, "file:///b"))
 	if v := value(); v != `{"version":1,"disabledLocationUris":["file:///a","file:///b"]}` {
 		t.Error(v)
 	}
 	if diff := cmp.Diff([]string{"file:///a", "file:///b"}, load(t, s).Locations); diff != "" {
 		t.Error(diff)
 	}
-	must(t, s.SwitchLocation(ctx, "file:///a", false), s.SwitchLocation(ctx, "file:///b", false), s.SwitchLocation(ctx, "file:///b", false))
+	must(t, s.SwitchLocations(ctx, false, "file:///a"), s.SwitchLocations(ctx, false, "file:///b"), s.SwitchLocations(ctx, false, "file:///b"))
 	if v := value(); v != "" || load(t, s).Locations != nil {
 		t.Errorf("an empty list leaves %q", v)
 	}
@@ -301,11 +301,11 @@ func TestGrantIsForOneTree(t *testing.T) {
 	if _, ok, err := s.Granted(ctx, digest("b")); ok || err != nil {
 		t.Errorf("another tree: %v, %v", ok, err)
 	}
-	must(t, s.Revoke(ctx, second.ID, "cli"))
+	must(t, s.Revoke(ctx, "cli", second.ID))
 	if _, ok, err := s.Granted(ctx, digest("a")); ok || err != nil {
 		t.Errorf("revoked: %v, %v", ok, err)
 	}
-	if err := s.Revoke(ctx, second.ID, "cli"); !errors.Is(err, ErrNotFound) {
+	if err := s.Revoke(ctx, "cli", second.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("twice: %v", err)
 	}
 }

@@ -168,14 +168,20 @@ func (s *Store) GrantSkill(ctx context.Context, g Grant) (Grant, error) {
 	return g, nil
 }
 
-// Revoke withdraws the grant with an id. None that stands is ErrNotFound.
-func (s *Store) Revoke(ctx context.Context, id, by string) error {
+// Revoke withdraws the grants with these ids: all of them or, on error, none. One that
+// does not stand is ErrNotFound.
+func (s *Store) Revoke(ctx context.Context, by string, ids ...string) error {
 	return s.update(ctx, "trust.revoke", func(c *change) error {
-		n, err := withdraw(c, by, "kind = 'skill' AND id = ?", id)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("grant %s: %w", id, ErrNotFound)
+		for _, id := range ids {
+			n, err := withdraw(c, by, "kind = 'skill' AND id = ?", id)
+			if err == nil && n == 0 {
+				err = fmt.Errorf("grant %s: %w", id, ErrNotFound)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 }
 

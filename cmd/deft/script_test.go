@@ -26,10 +26,22 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deftskills/deft/internal/cli"
+	"github.com/deftskills/deft/internal/fault"
 	"github.com/deftskills/deft/internal/modeltest"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": main}) }
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": armed}) }
+
+// armed is the program with the failpoint of DEFT_FAULT, which the program itself
+// does not know.
+func armed() {
+	if spec := os.Getenv("DEFT_FAULT"); spec != "" {
+		if _, err := fault.Arm(spec); err != nil {
+			panic(err)
+		}
+	}
+	main()
+}
 
 // TestStories runs every story below testdata/script with the real program. A story
 // has a home of its own and no other configuration, key or network.

@@ -205,7 +205,7 @@ func (c cabinet) DisabledLocations(ctx context.Context) []string {
 
 func (c cabinet) turn(t *testing.T, location string, off bool) {
 	t.Helper()
-	if err := c.SwitchLocation(t.Context(), location, off); err != nil {
+	if err := c.SwitchLocations(t.Context(), off, location); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -105,25 +105,25 @@ func (r *run) saveSwitches(ctx context.Context, aims []aim, to store.Switch) err
 	if err != nil {
 		return err
 	}
-	for _, a := range aims {
-		if skill.Dialect(r.globals.dialect) == skill.MiniMax && to != store.Deny {
-			// That dialect keeps the location alone: a skill that moves is on again.
-			if err := s.SwitchLocation(ctx, a.rec.Location, to == store.Off); err != nil {
-				return err
-			}
-			continue
+	if skill.Dialect(r.globals.dialect) == skill.MiniMax && to != store.Deny {
+		// That dialect keeps the location alone: a skill that moves is on again.
+		var uris []string
+		for _, a := range aims {
+			uris = append(uris, a.rec.Location)
 		}
+		return s.SwitchLocations(ctx, to == store.Off, uris...)
+	}
+	var rows []store.SkillState
+	for _, a := range aims {
 		// The tree tells a renamed skill from another one; one that cannot be read whole
 		// can be switched all the same.
 		tree, _, err := source.Tree(ctx, a.rec.Entry)
 		if err != nil {
 			tree = skill.Digest("")
 		}
-		if err := s.States().Set(ctx, store.SkillState{Name: a.rec.Skill.Name, Source: a.source, Switch: to, Tree: tree, UpdatedBy: "cli"}); err != nil {
-			return err
-		}
+		rows = append(rows, store.SkillState{Name: a.rec.Skill.Name, Source: a.source, Switch: to, Tree: tree, UpdatedBy: "cli"})
 	}
-	return nil
+	return s.States().Set(ctx, rows...)
 }
 
 // switched tells what was saved and what the skills are now.

@@ -39,12 +39,11 @@ func (r *run) untrust(ctx context.Context, arg string) error {
 		return err
 	}
 	return r.untrustWrite(ctx, doc, r.orDry("untrust.skill", "untrust.skill_dry"), arg, func(s *store.Store) error {
+		var ids []string
 		for _, g := range grants {
-			if err := s.Revoke(ctx, g.ID, "cli"); err != nil {
-				return err
-			}
+			ids = append(ids, g.ID)
 		}
-		return nil
+		return s.Revoke(ctx, "cli", ids...)
 	})
 }
 

@@ -23,7 +23,10 @@ import (
 // Names returns every point, in the order of the work they interrupt. A write of
 // state meets its point twice: before the commit and after it ("@2").
 func Names() []string {
-	return []string{"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move"}
+	return []string{
+		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move",
+		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
+	}
 }
 
 type armed struct {
@@ -40,7 +43,8 @@ var current atomic.Pointer[armed]
 // Arm makes one point act and returns how to disarm it. The form is
 // NAME=ACTION[:ARG][@PASS] with the actions kill (SIGKILL of the own process), panic,
 // sleep (a duration) and err (ENOSPC, EIO, EACCES or EROFS, for Err alone). PASS counts from 1.
-// It is for tests only, one point at a time.
+// NAME * is every point: its passes are counted together. It is for tests only, one
+// point at a time.
 func Arm(spec string) (disarm func(), err error) {
 	name, rest, ok := strings.Cut(spec, "=")
 	a := &armed{name: name, at: 1}
@@ -85,7 +89,7 @@ func Err(name string) error {
 }
 
 func (a *armed) pass(name string) error {
-	if a.name != name || a.passes.Add(1) != a.at {
+	if a.name != name && a.name != "*" || a.passes.Add(1) != a.at {
 		return nil
 	}
 	switch a.action {

@@ -38,6 +38,14 @@ func TestArmedPointActsAtItsPassOnly(t *testing.T) {
 	}()
 	disarm()
 	Point("trust.save")
+	if disarm, err = Arm("*=err:EIO@2"); err != nil {
+		t.Fatal(err)
+	}
+	Point("trust.save")
+	if err := Err("state.save"); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the second pass of any point: %v", err)
+	}
+	disarm()
 	for _, bad := range []string{"", "x", "x=", "x=stop", "x=sleep:soon", "x=err:EVIL", "x=kill@y"} {
 		if _, err := Arm(bad); err == nil {
 			t.Errorf("%q was armed", bad)

@@ -50,6 +50,10 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build ./cmd/deft: %v\n%s", err, out)
 	}
+	t.Run("failpoints", func(t *testing.T) {
+		t.Parallel()
+		failpoint(t, bin)
+	})
 	pages, err := filepath.Glob(filepath.Join(base, "docs", "*.md"))
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("pages below docs: %v, %v", pages, err)
@@ -62,6 +66,25 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 			t.Parallel()
 			runPage(t, base, bin, page)
 		})
+	}
+}
+
+// failpoint wants the program as it is built to know nothing of the variable that stops
+// a test's program.
+func failpoint(t *testing.T, bin string) {
+	t.Helper()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude", "skills", "tidy")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: tidy\ndescription: Tidies.\n---\nTidy.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(bin, "deft"), "disable", "tidy")
+	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "DEFT_FAULT=*=kill"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
