@@ -55,7 +55,7 @@ type Engine struct {
 	mu     sync.Mutex // guards what follows
 	routed *registry.Snapshot
 	router *route.Router
-	view   search.View // a model's, of routed
+	view   *search.View // a model's, of routed
 	// indexed is the Snapshot that each scope of the index was brought up to.
 	indexed map[string]*registry.Snapshot
 }
@@ -237,7 +237,7 @@ func (e *Engine) environment(snap *registry.Snapshot) skill.Environment {
 
 // routerOf returns the router of snap and what a model may see of it; the last ones
 // are kept.
-func (e *Engine) routerOf(snap *registry.Snapshot) (*route.Router, search.View) {
+func (e *Engine) routerOf(snap *registry.Snapshot) (*route.Router, *search.View) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.routed != snap {

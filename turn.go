@@ -273,7 +273,7 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 	if len(names) > 0 {
 		wanted := skill.NewNameSet(names...)
 		all := view
-		view = func(address string) bool { return wanted.Has(address) && all(address) }
+		view = search.NewView(func(address string) bool { return wanted.Has(address) && all.Has(address) })
 	}
 	res, err := s.e.index.Search(ctx, search.Query{Text: query, TopK: topK, View: view, Scope: scope})
 	if err != nil {

@@ -8,6 +8,11 @@ import (
 	"testing"
 )
 
+// letters is the word of that rank in a library.
+func letters(rank int) string {
+	return "w" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(rank)) + "x"
+}
+
 // library makes n skills of about 3 KB with a reference of 1 KB, the words drawn so
 // that few are frequent and many rare.
 func library(n int) []Document {
@@ -16,7 +21,7 @@ func library(n int) []Document {
 	words := func(n int) string {
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, "w%sx", strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(zipf.Uint64())))
+			b.WriteString(letters(int(zipf.Uint64())))
 			if i%12 == 11 {
 				b.WriteByte('\n')
 			} else {

@@ -14,10 +14,14 @@
 //	search.go     Search and Scan: views and filters, the best hits, exact names
 //	document.go   which text of a skill is indexed, and in which field
 //	tokens.go     text to words; stem.go and stopwords.txt beside it
-//	segment.go    postings: how they are built, packed and merged
+//	segment.go    postings on the way out: lists, blocks, the cursor
+//	builder.go    postings on the way in: building, packing, merging
+//	maxscore.go   the walk over the lists, which skips what cannot be a hit
+//	names.go      skills that a query calls by their name
+//	view.go       which skills a request may see
 //	score.go      the formula: which words count, what each is worth, what a document gets
 //	evidence.go   coverage, evidence, strength: what a score is worth
-//	plan.go       a query against one generation: lists, the walk over them, explanations
+//	plan.go       a query against one generation: its lists, what hits are judged by
 //	parse.go      what a query's text means: words, "phrases", -exclusions, exact names
 //	common.go     how rare a word is among the usual skills (common.txt): the measure of evidence
 //	snippet.go    the lines that show why a skill was found

@@ -54,8 +54,7 @@ type Document struct {
 // document is a Document in the index, with what building it found out.
 type document struct {
 	Document
-	refs  []string // the references that are indexed
-	ascii bool     // name and address
+	refs []string // the references that are indexed
 }
 
 // documentOf describes a record without reading anything.
@@ -161,7 +160,6 @@ func (b *builder) index(ctx context.Context, d *document) (diags []skill.Diagnos
 	if d.List != nil {
 		diags = b.references(ctx, d, diags)
 	}
-	d.ascii = isASCII(d.Name) && isASCII(d.Address)
 	b.close(d)
 	return diags
 }

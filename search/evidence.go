@@ -2,6 +2,35 @@ package search
 
 import "math"
 
+// acc is what is known of one hit, summed over the query's terms.
+type acc struct {
+	score int64
+	sure  int64  // the score with rarity in place of idf
+	cover uint16 // bit i: holds the i-th heaviest known term
+	front uint8  // terms that hit name, keywords or description
+	units uint8  // terms of an unspaced script that hit
+	rare  bool   // some term that hits is in at most a fifth of the documents
+}
+
+// note takes in that the document holds w in the fields of mask, which gave it got
+// points; live is the number of documents.
+func (a *acc) note(w *weighed, live int, got int64, mask uint8) {
+	a.score += got
+	if w.idf > 0 {
+		a.sure += int64(math.Round(float64(float64(got) * float64(w.rare/w.idf))))
+	}
+	if w.bit >= 0 {
+		a.cover |= 1 << w.bit
+	}
+	if mask&frontFields != 0 && a.front < 255 {
+		a.front++
+	}
+	if w.cjk && a.units < 255 {
+		a.units++
+	}
+	a.rare = a.rare || w.n*5 <= live
+}
+
 const frontFields = 1<<Name | 1<<Keywords | 1<<Description
 
 // coverage is the share of the heaviest terms' idf that the document holds.

@@ -185,15 +185,8 @@ func (g *generation) count() {
 	g.stats = stats{}
 	for _, p := range g.parts {
 		for i := range p.lens {
-			if !p.alive(uint32(i)) {
-				continue
-			}
-			g.live++
-			for f, n := range p.lens[i] {
-				g.lens[f] += uint64(n)
-				if n > 0 {
-					g.filled[f]++
-				}
+			if p.alive(uint32(i)) {
+				g.add(&p.lens[i], 1)
 			}
 		}
 	}
@@ -225,7 +218,7 @@ func (x *Index) ready(ctx context.Context, s *scope) (*generation, error) {
 		return old, nil
 	}
 	g := &generation{number: old.number + 1, parts: append([]part(nil), old.parts...), diags: old.diags}
-	b := newBuilder(x.an)
+	b := newBuilder(&x.opt, x.an)
 	progress.Begin(ctx, "index", len(old.pending))
 	for i, d := range old.pending {
 		if ctx.Err() != nil {
@@ -242,7 +235,8 @@ func (x *Index) ready(ctx context.Context, s *scope) (*generation, error) {
 		total += len(p.docs)
 	}
 	if len(g.parts) > maxParts || (total-g.live)*maxDeadPart > total {
-		g.parts = []part{{segment: merge(g.parts)}}
+		one, _ := merge(&x.opt, g.parts)
+		g.parts = []part{{segment: one}}
 	}
 	s.gen.Store(g)
 	return g, ctx.Err()

@@ -121,18 +121,26 @@ func folded(s string) string {
 	return strings.Join(strings.Fields(fold.Key(s)), " ")
 }
 
-// foldName makes names comparable: as fold, with "_" and blanks as "-".
-func foldName(s string) string {
-	return strings.NewReplacer(" ", "-", "_", "-").Replace(folded(s))
-}
-
 func note(code, message string) skill.Diagnostic {
 	return skill.Diagnostic{Code: code, Level: skill.LevelInfo, File: "query", Offset: -1, Message: message}
 }
 
-func (f Filter) admits(d *document) bool {
+// folded returns f with its names folded once, for admits.
+func (f Filter) folded() Filter {
+	names := make([]string, len(f.Names))
+	for i, n := range f.Names {
+		names[i] = foldName(n)
+	}
+	f.Names = names
+	return f
+}
+
+// narrow reports whether f may keep a document out.
+func (f *Filter) narrow() bool { return len(f.Names)+len(f.Kinds)+len(f.Sources)+len(f.Trusts) > 0 }
+
+func (f *Filter) admits(d *document) bool {
 	return oneOf(f.Kinds, d.Kind) && oneOf(f.Sources, d.Source) && oneOf(f.Trusts, d.Trust) &&
-		(len(f.Names) == 0 || slices.ContainsFunc(f.Names, func(n string) bool { return foldName(n) == foldName(d.Name) }))
+		(len(f.Names) == 0 || slices.Contains(f.Names, foldName(d.Name)))
 }
 
 func oneOf(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }

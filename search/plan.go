@@ -1,8 +1,9 @@
 package search
 
 import (
-	"math"
+	"cmp"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -14,17 +15,6 @@ type weighed struct {
 	n    int     // living documents that hold it
 	bit  int     // place among the heaviest, or -1
 	list []int   // its number in each part, -1 where absent
-}
-
-// acc is what a query has found out about one document.
-type acc struct {
-	score   int64
-	sure    int64  // the score with rarity in place of idf
-	cover   uint16 // bit i: holds the i-th heaviest known term
-	front   uint8  // terms that hit name, keywords or description
-	units   uint8  // terms of an unspaced script that hit
-	rare    bool   // some term that hits is in at most a fifth of the documents
-	exclude bool
 }
 
 // plan is a question against one generation.
@@ -81,26 +71,12 @@ func (p *plan) know(a asked) {
 	p.terms = append(p.terms, w)
 }
 
-// living counts the documents of a list that are not gone.
-func (p part) living(at int) int {
-	if p.gone == 0 {
-		return int(p.df[at])
-	}
-	n := 0
-	for c := p.list(at); c.next(); {
-		if p.alive(c.doc) {
-			n++
-		}
-	}
-	return n
-}
-
 // expand adds the pairs that begin with a single character.
 func (p *plan) expand(a asked) {
 	seen := map[string]bool{}
 	for _, part := range p.g.parts {
 		for at, _ := part.find(a.term); at < part.terms(); at++ {
-			t := string(part.term(at))
+			t := part.term(at)
 			if !strings.HasPrefix(t, a.term) || len(seen) == maxExpand {
 				break
 			}
@@ -112,50 +88,70 @@ func (p *plan) expand(a asked) {
 	}
 }
 
-// score fills accs, one for each document of part number i.
-func (p *plan) score(i int, accs []acc) {
-	part, n := p.g.parts[i], p.g.norms(&p.opt, p.fields)
-	for t := range p.terms {
-		w := &p.terms[t]
-		if w.list[i] < 0 {
-			continue
-		}
-		weight := float64(w.weight() * w.idf)
-		common := w.n*5 > p.g.live
-		factor := float64(w.rare / w.idf)
-		for c := part.list(w.list[i]); c.next(); {
-			got := n.contribution(weight, &c.counts, &part.lens[c.doc])
-			if got == 0 {
-				continue
-			}
-			a := &accs[c.doc]
-			a.score += got
-			a.sure += int64(math.Round(float64(float64(got) * factor)))
-			if w.bit >= 0 {
-				a.cover |= 1 << w.bit
-			}
-			if c.mask&n.fields&frontFields != 0 && a.front < 255 {
-				a.front++
-			}
-			if w.cjk && a.units < 255 {
-				a.units++
-			}
-			a.rare = a.rare || !common
-		}
-	}
+// listed is one term's list in a part.
+type listed struct {
+	cursor
+	weight float64 // in the query, times idf
+	most   int64   // that it can add to a document's score
+	rest   int64   // that it and the lists after it can add
 }
 
-// strike marks the documents that hold one of the terms.
-func (p *plan) strike(i int, terms []string, accs []acc) {
+// lists opens the lists of part number i, the one that can add most first.
+func (p *plan) lists(i int, n *norms) []listed {
 	part := p.g.parts[i]
-	for _, t := range terms {
-		at, ok := part.find(t)
-		if !ok {
-			continue
+	drift := part.own.drift(&p.g.stats, &p.opt)
+	out := make([]listed, 0, len(p.terms))
+	for t := range p.terms {
+		w := &p.terms[t]
+		if at := w.list[i]; at >= 0 {
+			l := listed{weight: float64(w.weight() * w.idf)}
+			l.most = n.points(l.weight, float64(float64(part.most[at])*drift))
+			l.open(part.segment, at)
+			out = append(out, l)
 		}
-		for c := part.list(at); c.next(); {
-			accs[c.doc].exclude = true
+	}
+	slices.SortStableFunc(out, func(a, b listed) int { return cmp.Compare(b.most, a.most) })
+	rest := int64(0)
+	for i := len(out) - 1; i >= 0; i-- {
+		rest += out[i].most
+		out[i].rest = rest
+	}
+	return out
+}
+
+// judge fills in what the walk did not need to know of hits: see acc.
+func (p *plan) judge(hits []*found) {
+	hits = slices.Clone(hits)
+	slices.SortFunc(hits, func(a, b *found) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.number, b.number)) })
+	n := p.g.norms(&p.opt, p.fields)
+	var c cursor
+	for len(hits) > 0 {
+		i := hits[0].part
+		same := 1
+		for same < len(hits) && hits[same].part == i {
+			same++
 		}
+		part := p.g.parts[i]
+		for _, f := range hits[:same] {
+			f.acc = acc{}
+		}
+		for t := range p.terms {
+			w := &p.terms[t]
+			if w.list[i] < 0 {
+				continue
+			}
+			c.open(part.segment, w.list[i])
+			for _, f := range hits[:same] {
+				if c.seek(f.number); c.doc != f.number {
+					continue
+				}
+				if c.read(); c.mask&n.fields != 0 {
+					got := n.contribution(float64(w.weight()*w.idf), &c.counts, &part.lens[c.doc])
+					f.note(w, p.g.live, got, c.mask&n.fields)
+				}
+			}
+		}
+		hits = hits[same:]
 	}
 }
 
@@ -168,19 +164,19 @@ func (p *plan) explain(i int, doc uint32, score int64) []TermScore {
 		if w.list[i] < 0 {
 			continue
 		}
-		for c := part.list(w.list[i]); c.next(); {
-			if c.doc != doc {
-				continue
-			}
-			row := TermScore{Term: w.term, IDF: w.idf, Count: w.count, TF: map[string]int{}}
-			row.Contribution = n.contribution(float64(w.weight()*w.idf), &c.counts, &part.lens[doc])
-			for m := c.mask; m != 0; m &= m - 1 {
-				f := bits.TrailingZeros8(m)
-				row.TF[fieldNames[f]] = int(c.tf[f])
-			}
-			score -= row.Contribution
-			out = append(out, row)
+		c := part.list(w.list[i])
+		if c.seek(doc); c.doc != doc {
+			continue
 		}
+		c.read()
+		row := TermScore{Term: w.term, IDF: w.idf, Count: w.count, TF: map[string]int{}}
+		row.Contribution = n.contribution(float64(w.weight()*w.idf), &c.counts, &part.lens[doc])
+		for m := c.mask; m != 0; m &= m - 1 {
+			f := bits.TrailingZeros8(m)
+			row.TF[fieldNames[f]] = int(c.tf[f])
+		}
+		score -= row.Contribution
+		out = append(out, row)
 	}
 	if score != 0 {
 		out = append(out, TermScore{Term: "(name)", Contribution: score})

@@ -1,9 +1,6 @@
 package search
 
-import (
-	"github.com/deftskills/deft/registry"
-	"github.com/deftskills/deft/skill"
-)
+import "github.com/deftskills/deft/skill"
 
 // Mode says how a query is answered.
 type Mode string
@@ -17,23 +14,6 @@ const (
 	Hybrid Mode = "hybrid"
 	Text   Mode = "text"
 )
-
-// View says which skills a request may see, by registry.Record.Address. It is asked
-// while hits are collected, before the best are cut off, so that a skill outside
-// never takes a place. Nil lets every skill of the scope through. It must be safe
-// for concurrent use and quick.
-type View func(address string) bool
-
-// ModelView is the view of a model: what registry.Record.ForModel lets through.
-func ModelView(snap *registry.Snapshot) View {
-	seen := make(map[string]struct{}, len(snap.Winners))
-	for _, rec := range snap.Winners {
-		if rec.ForModel() {
-			seen[rec.Address] = struct{}{}
-		}
-	}
-	return func(address string) bool { _, ok := seen[address]; return ok }
-}
 
 // Filter narrows a query. Empty lists let everything through.
 type Filter struct {
@@ -50,7 +30,7 @@ type Filter struct {
 type Query struct {
 	Text     string // words; "a phrase" must occur, -word must not
 	Scope    string // "" is the default scope
-	View     View
+	View     *View
 	TopK     int // hits wanted, 1 to 100; 0 means 5
 	Filter   Filter
 	Mode     Mode  // "" means Auto

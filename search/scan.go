@@ -23,6 +23,7 @@ const tierStep = 256
 func scanDocuments(ctx context.Context, docs []*document, an *analyzer, q Query) (Result, error) {
 	ctx2, stop := context.WithTimeout(ctx, maxScanTime)
 	defer stop()
+	q.Filter = q.Filter.folded()
 	ask := an.parse(q)
 	res := Result{Mode: Text, Diagnostics: ask.diags}
 	var words []string
@@ -35,7 +36,7 @@ func scanDocuments(ctx context.Context, docs []*document, an *analyzer, q Query)
 			res.Degraded = fmt.Sprintf("scan stopped: %d of %d skills were read", n, len(docs))
 			break
 		}
-		if q.View != nil && !q.View(d.Address) {
+		if !q.View.Has(d.Address) {
 			continue
 		}
 		res.Searched++

@@ -76,11 +76,37 @@ func idf(n, live int) float64 {
 	return math.Log(1 + float64((all-has+0.5)/(has+0.5)))
 }
 
+// add takes a document of those lengths in, or out with sign -1.
+func (st *stats) add(lens *[fieldCount]uint32, sign int) {
+	st.live += sign
+	for f, n := range lens {
+		if n > 0 {
+			st.lens[f] += uint64(int64(n) * int64(sign))
+			st.filled[f] += sign
+		}
+	}
+}
+
+// drift is how many times greater a frequency by the statistics of all can be than
+// by st, those of some: no field's denominator, flat + slope·length, shrinks by more
+// than its slope does.
+func (st *stats) drift(all *stats, opt *Options) float64 {
+	mine, theirs := st.norms(opt, 0), all.norms(opt, 0)
+	most := 1.0
+	for f := range fieldCount {
+		if mine.slope[f] > 0 && theirs.slope[f] > 0 {
+			most = max(most, mine.slope[f]/theirs.slope[f])
+		}
+	}
+	return most * (1 + 1e-9) // more than rounding can take away
+}
+
 // norms are the weights of one generation's fields, ready for a document's lengths.
 type norms struct {
 	weight, flat, slope [fieldCount]float64
 	k1                  float64
-	fields              uint8
+	fields              uint8 // those that count: asked for, and of some weight
+	all                 bool  // every field counts
 }
 
 // norms turns b and the average lengths into weight / (flat + slope·length). The
@@ -91,17 +117,21 @@ func (st *stats) norms(opt *Options, fields uint8) norms {
 	for f := range fieldCount {
 		prm := opt.Fields[f]
 		n.weight[f], n.flat[f] = prm.Weight, 1-prm.B
+		if prm.Weight == 0 {
+			n.fields &^= 1 << f
+		}
 		if st.filled[f] > 0 && st.lens[f] > 0 {
 			n.slope[f] = float64(prm.B*float64(st.filled[f])) / float64(st.lens[f])
 		} else {
 			n.flat[f] = 1
 		}
 	}
+	n.all = n.fields == 1<<fieldCount-1
 	return n
 }
 
 // contribution is one term's part of one document's score; w is the term's weight in
-// the query times its idf. It is 0 only when no field that counts holds the term.
+// the query times its idf.
 func (n *norms) contribution(w float64, c *counts, lens *[fieldCount]uint32) int64 {
 	tf := n.frequency(c, lens)
 	if tf == 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/deftskills/deft/registry"
 )
@@ -90,6 +89,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Mode == Text {
 		return scanDocuments(ctx, g.documents(), x.an, q)
 	}
+	q.Filter = q.Filter.folded()
 	ask := x.an.parse(q)
 	p := g.plan(x.opt, x.an, ask, q.Filter)
 	res := Result{Mode: BM25, Generation: g.number, Diagnostics: ask.diags}
@@ -132,91 +132,25 @@ func (g *generation) documents() []*document {
 	return out
 }
 
-// accs are reused between queries; every user clears what it takes.
-var accs = sync.Pool{New: func() any { return new([]acc) }}
-
-func borrow(n int) *[]acc {
-	p := accs.Get().(*[]acc)
-	if cap(*p) < n {
-		*p = make([]acc, n)
-	}
-	*p = (*p)[:n]
-	clear(*p)
-	return p
-}
-
-// collect scores every part and returns the candidates in order: the best TopK, or
-// as many as a phrase is looked for in.
+// collect returns the candidates in order: the best TopK, or as many as a phrase is
+// looked for in.
 func (p *plan) collect(ctx context.Context, q Query, ask question, res *Result) []*found {
-	k := q.TopK
+	col := collector{q: q, ask: ask, k: q.TopK}
 	if len(ask.phrases) > 0 {
-		k = max(k, maxPhraseOf)
+		col.k = max(col.k, maxPhraseOf)
 	}
-	var top best
-	var named []found
-	for i, part := range p.g.parts {
-		if ctx.Err() != nil {
-			return nil
-		}
-		buf := borrow(len(part.docs))
-		p.score(i, *buf)
-		p.strike(i, ask.without, *buf)
-		for d, a := range *buf {
-			doc := part.docs[d]
-			if !part.alive(uint32(d)) || q.View != nil && !q.View(doc.Address) {
-				continue
-			}
-			res.Searched++
-			isNamed := ask.name != "" && doc.called(ask.name)
-			if a.score == 0 && !isNamed || a.exclude || a.score < q.MinScore && !isNamed || !q.Filter.admits(doc) {
-				continue
-			}
-			res.Total++
-			f := found{document: doc, part: i, number: uint32(d), acc: a}
-			if isNamed {
-				f.named = true
-				named = append(named, f)
-				continue
-			}
-			top.offer(f, k)
-		}
-		accs.Put(buf)
+	for i := range p.g.parts {
+		p.walk(ctx, i, &col)
 	}
-	list := []*found(top)
+	list := []*found(col.top)
 	slices.SortFunc(list, (*found).before)
-	return promote(list, named, k)
-}
-
-// promote puts the skills that were called by name before all others.
-func promote(list []*found, named []found, k int) []*found {
-	if len(named) == 0 {
-		return list
+	all := slices.Clone(list)
+	for i := range col.named {
+		all = append(all, &col.named[i])
 	}
-	high := int64(0)
-	if len(list) > 0 {
-		high = list[0].score
-	}
-	for i := range named {
-		high = max(high, named[i].score)
-	}
-	first := make([]*found, 0, len(named)+len(list))
-	for i := range named {
-		named[i].score = high + exactBonus
-		first = append(first, &named[i])
-	}
-	slices.SortFunc(first, (*found).before)
-	first = append(first, list...)
-	return first[:min(len(first), k)]
-}
-
-// called reports whether name, folded, is a name of the document.
-func (d *document) called(name string) bool {
-	// Most names differ in their length alone; folding never changes that of ASCII.
-	if d.ascii && len(d.Name) != len(name) && len(d.Address) != len(name) && len(d.Name)+1+len(d.Source) != len(name) && len(d.Aliases) == 0 {
-		return false
-	}
-	return foldName(d.Name) == name || foldName(d.Address) == name || foldName(d.Name+"@"+d.Source) == name ||
-		slices.ContainsFunc(d.Aliases, func(a string) bool { return foldName(a) == name })
+	p.judge(all)
+	res.Total, res.Searched = col.total, q.View.count(p.g)
+	return promote(list, col.named, col.k)
 }
 
 // phrased keeps the candidates that hold every phrase in one of their texts.

@@ -139,7 +139,7 @@ func TestAViewNeverLosesAPlaceToASkillOutside(t *testing.T) {
 		docs = append(docs, doc(fmt.Sprintf("other-%02d", i), "whales whales whales", "whales whales"))
 	}
 	x := indexOf(t, docs...)
-	res := find(t, x, Query{Text: "whales", TopK: 1, View: func(a string) bool { return a == "mine" }, Explain: true})
+	res := find(t, x, Query{Text: "whales", TopK: 1, View: NewView(func(a string) bool { return a == "mine" }), Explain: true})
 	if !slices.Equal(names(res), []string{"mine"}) || res.Total != 1 || res.Searched != 1 {
 		t.Errorf("view finds %v of %d in %d", names(res), res.Total, res.Searched)
 	}

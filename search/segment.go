@@ -1,260 +1,182 @@
 package search
 
 import (
-	"encoding/binary"
 	"math/bits"
-	"slices"
 	"sort"
 )
 
 // A segment holds the postings of a batch of documents and never changes. Terms are
-// sorted bytewise in one blob; each has a list of documents in ascending order, as
-// uvarints: the distance to the document before, a set of fields, the count in each.
+// sorted bytewise in one blob; each has a list of its documents in ascending order.
+//
+// A list is cut into blocks of blockSize documents. A block is the distances between
+// the documents, less one, then a code for each document's counts: a byte below 0x80
+// is one field (three bits) and its count less one (four bits; 15 stands for a number
+// that follows, less 16), any other a set of fields, whose counts follow. Lists of
+// several blocks begin each with the distance to its last document and its length in
+// bytes, by which a reader skips it. Numbers are uvarints.
 type segment struct {
 	docs    []*document
 	lens    [][fieldCount]uint32 // tokens of each field
-	blob    []byte               // every term, one after the other
+	blob    string               // every term, one after the other
 	termAt  []uint32             // where term i begins in blob; one more than terms
 	df      []uint32             // documents that hold term i
-	data    []byte               // every posting list
+	data    string               // every posting list
 	listAt  []uint32             // where term i's list begins in data; one more than terms
+	most    []float32            // at least the greatest frequency in list i, by the segment's own statistics
+	own     stats                // of docs, the dead ones included
+	names   []nameKey            // of every name, sorted
 	address map[string]uint32
 }
 
+const blockSize = 128
+
 func (s *segment) terms() int { return len(s.df) }
 
-func (s *segment) term(i int) []byte { return s.blob[s.termAt[i]:s.termAt[i+1]] }
+func (s *segment) term(i int) string { return s.blob[s.termAt[i]:s.termAt[i+1]] }
 
 // find returns the first term that is not below t, and whether it is t.
 func (s *segment) find(t string) (int, bool) {
-	i := sort.Search(s.terms(), func(i int) bool { return string(s.term(i)) >= t })
-	return i, i < s.terms() && string(s.term(i)) == t
+	i := sort.Search(s.terms(), func(i int) bool { return s.term(i) >= t })
+	return i, i < s.terms() && s.term(i) == t
 }
 
-// cursor walks one posting list.
+// finished is a cursor's document after the last.
+const finished = ^uint32(0)
+
+// cursor walks one posting list. Input that no builder made ends the walk.
 type cursor struct {
-	data []byte
-	doc  uint32
-	counts
+	doc    uint32 // under the cursor, or finished
+	counts        // of doc, after read
+
+	rest  string // blocks that were not opened
+	codes string // of the open block, from posting number coded on
+	left  uint32 // postings in rest
+	last  uint32 // of the block before, plus one
+	limit uint32 // every document is below it
+	long  bool   // several blocks
+	n, i  int    // postings in the open block; the current one
+	coded int
+	docs  [blockSize]uint32
 }
 
-func (s *segment) list(i int) cursor {
-	return cursor{data: s.data[s.listAt[i]:s.listAt[i+1]], doc: ^uint32(0)}
+// open puts the cursor on the first document of list i.
+func (c *cursor) open(s *segment, i int) {
+	c.rest, c.left = s.data[s.listAt[i]:s.listAt[i+1]], s.df[i]
+	c.last, c.limit, c.long = 0, uint32(len(s.docs)), s.df[i] > blockSize
+	c.block(0)
 }
 
-// next moves to the next document; the counts of fields outside mask are stale.
-func (c *cursor) next() bool {
-	if len(c.data) == 0 {
-		return false
-	}
-	d := c.data
-	gap, n := uvarint(d)
-	c.doc += gap
-	c.mask = d[n]
-	d = d[n+1:]
-	for m := c.mask; m != 0; m &= m - 1 {
-		f := bits.TrailingZeros8(m)
-		if d[0] < 0x80 {
-			c.tf[f] = uint32(d[0])
-			d = d[1:]
-			continue
-		}
-		c.tf[f], n = uvarint(d)
-		d = d[n:]
-	}
-	c.data = d
-	return true
+func (s *segment) list(i int) *cursor {
+	c := new(cursor)
+	c.open(s, i)
+	return c
 }
 
-func uvarint(b []byte) (uint32, int) {
-	if b[0] < 0x80 {
-		return uint32(b[0]), 1
-	}
-	v, n := binary.Uvarint(b)
-	return uint32(v), n
-}
-
-// builder makes a segment document by document.
-type builder struct {
-	an    *analyzer
-	ids   map[string]uint32
-	names []string
-	lists []growing
-	docs  []*document
-	lens  [][fieldCount]uint32
-
-	slot  []int32 // of a term in seen, -1 when the open document lacks it
-	seen  []counted
-	field Field
-	lens1 [fieldCount]uint32
-	count func(term []byte, start int) bool
-}
-
-// growing is a posting list under construction. next is the lowest document number
-// that may follow.
-type growing struct {
-	data []byte
-	df   uint32
-	next uint32
-}
-
-type counted struct {
-	id uint32
-	tf [fieldCount]uint32
-}
-
-func newBuilder(an *analyzer) *builder {
-	b := &builder{an: an, ids: map[string]uint32{}}
-	b.count = func(term []byte, _ int) bool {
-		id, ok := b.ids[string(term)]
-		if !ok {
-			id = b.intern(string(term))
-		}
-		at := b.slot[id]
-		if at < 0 {
-			at = int32(len(b.seen))
-			b.slot[id] = at
-			b.seen = append(b.seen, counted{id: id})
-		}
-		b.seen[at].tf[b.field]++
-		b.lens1[b.field]++
-		return true
-	}
-	return b
-}
-
-func (b *builder) intern(term string) uint32 {
-	id := uint32(len(b.names))
-	b.ids[term] = id
-	b.names = append(b.names, term)
-	b.lists = append(b.lists, growing{})
-	b.slot = append(b.slot, -1)
-	return id
-}
-
-// text counts one piece of a field of the open document.
-func (b *builder) text(f Field, s string) {
-	b.field = f
-	b.an.each(s, f == Name, b.count)
-}
-
-// close ends the open document and keeps it under the next number.
-func (b *builder) close(d *document) {
-	doc := uint32(len(b.docs))
-	for i := range b.seen {
-		c := &b.seen[i]
-		b.lists[c.id].add(doc, &c.tf)
-		b.slot[c.id] = -1
-	}
-	b.docs = append(b.docs, d)
-	b.lens = append(b.lens, b.lens1)
-	b.seen, b.lens1 = b.seen[:0], [fieldCount]uint32{}
-}
-
-func (g *growing) add(doc uint32, tf *[fieldCount]uint32) {
-	g.data = binary.AppendUvarint(g.data, uint64(doc-g.next+1))
-	mask := uint8(0)
-	for f, n := range tf {
-		if n > 0 {
-			mask |= 1 << f
-		}
-	}
-	g.data = append(g.data, mask)
-	for _, n := range tf {
-		if n > 0 {
-			g.data = binary.AppendUvarint(g.data, uint64(n))
-		}
-	}
-	g.df++
-	g.next = doc + 1
-}
-
-// segment packs what was built. The builder must not be used again.
-func (b *builder) segment() *segment {
-	order := make([]uint32, len(b.names))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(x, y uint32) int {
-		if b.names[x] < b.names[y] {
-			return -1
-		}
-		return 1
-	})
-	p := newPacker(b.docs, b.lens, len(order))
-	for _, id := range order {
-		g := &b.lists[id]
-		p.add(b.names[id], g.df, g.data)
-		g.data = nil
-	}
-	return p.s
-}
-
-// packer puts sorted terms and their lists into a segment.
-type packer struct{ s *segment }
-
-func newPacker(docs []*document, lens [][fieldCount]uint32, terms int) packer {
-	s := &segment{
-		docs: docs, lens: lens, address: make(map[string]uint32, len(docs)),
-		termAt: make([]uint32, 1, terms+1), listAt: make([]uint32, 1, terms+1), df: make([]uint32, 0, terms),
-	}
-	for i, d := range docs {
-		s.address[d.Address] = uint32(i)
-	}
-	return packer{s}
-}
-
-func (p packer) add(term string, df uint32, list []byte) {
-	s := p.s
-	s.blob = append(s.blob, term...)
-	s.data = append(s.data, list...)
-	s.termAt = append(s.termAt, uint32(len(s.blob)))
-	s.listAt = append(s.listAt, uint32(len(s.data)))
-	s.df = append(s.df, df)
-}
-
-// merge makes one segment of several, without the dead documents.
-func merge(parts []part) *segment {
-	var docs []*document
-	var lens [][fieldCount]uint32
-	to := make([][]uint32, len(parts)) // new number of each document
-	for i, p := range parts {
-		to[i] = make([]uint32, len(p.docs))
-		for d := range p.docs {
-			if p.alive(uint32(d)) {
-				to[i][d] = uint32(len(docs))
-				docs, lens = append(docs, p.docs[d]), append(lens, p.lens[d])
+// block opens the next block whose last document is not below doc.
+func (c *cursor) block(doc uint32) {
+	for c.left > 0 {
+		n := min(c.left, blockSize)
+		size := uint32(len(c.rest))
+		if c.long {
+			var last uint32
+			last, c.rest = number(c.rest)
+			size, c.rest = number(c.rest)
+			if uint64(size) > uint64(len(c.rest)) {
+				break
 			}
-		}
-	}
-	at := make([]int, len(parts))
-	out := newPacker(docs, lens, parts[0].terms())
-	for {
-		term, any := "", false
-		for i, p := range parts {
-			if at[i] < p.terms() && (!any || string(p.term(at[i])) < term) {
-				term, any = string(p.term(at[i])), true
-			}
-		}
-		if !any {
-			return out.s
-		}
-		var g growing
-		for i, p := range parts {
-			if at[i] == p.terms() || string(p.term(at[i])) != term {
+			if last += c.last; last < doc {
+				c.rest, c.left, c.last = c.rest[size:], c.left-n, last+1
 				continue
 			}
-			for c := p.list(at[i]); c.next(); c.tf = [fieldCount]uint32{} {
-				if p.alive(c.doc) {
-					g.add(to[i][c.doc], &c.tf)
-				}
-			}
-			at[i]++
 		}
-		if g.df > 0 {
-			out.add(term, g.df, g.data)
+		open := c.rest[:size]
+		c.rest, c.left = c.rest[size:], c.left-n
+		at := c.last
+		for i := range c.docs[:n] {
+			if len(open) > 0 && open[0] < 0x80 {
+				at += uint32(open[0])
+				open = open[1:]
+			} else {
+				var gap uint32
+				gap, open = number(open)
+				at += gap
+			}
+			if at >= c.limit {
+				c.doc, c.left = finished, 0
+				return
+			}
+			c.docs[i] = at
+			at++
+		}
+		c.last = at
+		c.codes, c.n, c.i, c.coded = open, int(n), 0, 0
+		c.doc = c.docs[0]
+		return
+	}
+	c.doc, c.left = finished, 0
+}
+
+// next moves to the next document.
+func (c *cursor) next() {
+	if c.i++; c.i < c.n {
+		c.doc = c.docs[c.i]
+		return
+	}
+	c.block(0)
+}
+
+// seek moves to the first document that is not below doc.
+func (c *cursor) seek(doc uint32) {
+	if c.doc >= doc {
+		return
+	}
+	if c.docs[c.n-1] < doc {
+		if c.block(doc); c.doc >= doc {
+			return
 		}
 	}
+	for c.i < c.n && c.docs[c.i] < doc {
+		c.i++
+	}
+	if c.i == c.n {
+		c.block(doc)
+		return
+	}
+	c.doc = c.docs[c.i]
+}
+
+// read fills the counts of the current document.
+func (c *cursor) read() {
+	for ; c.coded <= c.i && len(c.codes) > 0; c.coded++ {
+		code := c.codes[0]
+		c.codes = c.codes[1:]
+		if code < 0x80 {
+			f := min(code>>4, uint8(fieldCount)-1)
+			c.mask, c.tf[f] = 1<<f, uint32(code&15)+1
+			if code&15 == 15 {
+				c.tf[f], c.codes = number(c.codes)
+				c.tf[f] += 16
+			}
+			continue
+		}
+		c.mask = code & (1<<fieldCount - 1)
+		for m := c.mask; m != 0; m &= m - 1 {
+			f := bits.TrailingZeros8(m)
+			c.tf[f], c.codes = number(c.codes)
+		}
+	}
+}
+
+// number reads a uvarint; what is none reads as 0 and leaves nothing.
+func number(s string) (uint32, string) {
+	v := uint32(0)
+	for i := 0; i < len(s) && i < 5; i++ {
+		v |= uint32(s[i]&0x7f) << (7 * i)
+		if s[i] < 0x80 {
+			return v, s[i+1:]
+		}
+	}
+	return 0, ""
 }
 
 // part is a segment with the documents of it that are gone. The set is copied on
@@ -277,9 +199,25 @@ func (p part) without(docs []uint32) part {
 	dead := make([]uint64, (len(p.docs)+63)/64)
 	copy(dead, p.dead)
 	for _, d := range docs {
-		dead[d/64] |= 1 << (d % 64)
+		if dead[d/64]&(1<<(d%64)) == 0 {
+			dead[d/64] |= 1 << (d % 64)
+			p.gone++
+		}
 	}
 	p.dead = dead
-	p.gone += len(docs)
 	return p
+}
+
+// living counts the documents of list i that are not gone.
+func (p part) living(i int) int {
+	if p.gone == 0 {
+		return int(p.df[i])
+	}
+	n := 0
+	for c := p.list(i); c.doc != finished; c.next() {
+		if p.alive(c.doc) {
+			n++
+		}
+	}
+	return n
 }

@@ -1,0 +1,255 @@
+package search
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// builder makes a segment document by document.
+type builder struct {
+	opt   *Options
+	an    *analyzer
+	ids   map[string]uint32
+	names []string
+	lists []growing
+	docs  []*document
+	lens  [][fieldCount]uint32
+
+	slot  []int32 // of a term in seen, -1 when the open document lacks it
+	seen  []counted
+	field Field
+	lens1 [fieldCount]uint32
+	count func(term []byte, start int) bool
+}
+
+type counted struct {
+	id uint32
+	counts
+}
+
+func newBuilder(opt *Options, an *analyzer) *builder {
+	b := &builder{opt: opt, an: an, ids: map[string]uint32{}}
+	b.count = func(term []byte, _ int) bool {
+		id, ok := b.ids[string(term)]
+		if !ok {
+			id = b.intern(string(term))
+		}
+		at := b.slot[id]
+		if at < 0 {
+			at = int32(len(b.seen))
+			b.slot[id] = at
+			b.seen = append(b.seen, counted{id: id})
+		}
+		b.seen[at].tf[b.field]++
+		b.seen[at].mask |= 1 << b.field
+		b.lens1[b.field]++
+		return true
+	}
+	return b
+}
+
+func (b *builder) intern(term string) uint32 {
+	id := uint32(len(b.names))
+	b.ids[term] = id
+	b.names = append(b.names, term)
+	b.lists = append(b.lists, growing{})
+	b.slot = append(b.slot, -1)
+	return id
+}
+
+// text counts one piece of a field of the open document.
+func (b *builder) text(f Field, s string) {
+	b.field = f
+	b.an.each(s, f == Name, b.count)
+}
+
+// close ends the open document and keeps it under the next number.
+func (b *builder) close(d *document) {
+	doc := uint32(len(b.docs))
+	for i := range b.seen {
+		c := &b.seen[i]
+		b.lists[c.id].add(doc, &c.counts)
+		b.slot[c.id] = -1
+	}
+	b.docs = append(b.docs, d)
+	b.lens = append(b.lens, b.lens1)
+	b.seen, b.lens1 = b.seen[:0], [fieldCount]uint32{}
+}
+
+// segment packs what was built. The builder must not be used again.
+func (b *builder) segment() *segment {
+	order := make([]uint32, len(b.names))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
+	p := newPacker(b.docs, b.lens, len(order))
+	for _, id := range order {
+		p.add(b.names[id], &b.lists[id])
+		b.lists[id] = growing{}
+	}
+	return p.segment(b.opt)
+}
+
+// growing is a posting list under construction: finished blocks and an open one.
+type growing struct {
+	data  []byte
+	gaps  []byte // of the open block
+	codes []byte
+	df    uint32
+	next  uint32 // the lowest document number that may follow
+	from  uint32 // next, when the open block began
+	long  bool   // data holds whole blocks
+}
+
+func (g *growing) add(doc uint32, c *counts) {
+	if g.df > 0 && g.df%blockSize == 0 {
+		g.flush()
+	}
+	g.gaps = binary.AppendUvarint(g.gaps, uint64(doc-g.next))
+	g.df++
+	g.next = doc + 1
+	if f := bits.TrailingZeros8(c.mask); c.mask == 1<<f {
+		if n := c.tf[f]; n < 16 {
+			g.codes = append(g.codes, byte(f)<<4|byte(n-1))
+		} else {
+			g.codes = binary.AppendUvarint(append(g.codes, byte(f)<<4|15), uint64(n-16))
+		}
+		return
+	}
+	g.codes = append(g.codes, 0x80|c.mask)
+	for m := c.mask; m != 0; m &= m - 1 {
+		g.codes = binary.AppendUvarint(g.codes, uint64(c.tf[bits.TrailingZeros8(m)]))
+	}
+}
+
+// flush ends a block of a list that has more.
+func (g *growing) flush() {
+	g.long = true
+	g.data = binary.AppendUvarint(g.data, uint64(g.next-1-g.from))
+	g.data = binary.AppendUvarint(g.data, uint64(len(g.gaps)+len(g.codes)))
+	g.data = append(append(g.data, g.gaps...), g.codes...)
+	g.gaps, g.codes, g.from = g.gaps[:0], g.codes[:0], g.next
+}
+
+// packer puts sorted terms and their lists into a segment.
+type packer struct {
+	s          *segment
+	blob, data []byte
+}
+
+func newPacker(docs []*document, lens [][fieldCount]uint32, terms int) *packer {
+	return &packer{s: &segment{
+		docs: docs, lens: lens,
+		termAt: make([]uint32, 1, terms+1), listAt: make([]uint32, 1, terms+1), df: make([]uint32, 0, terms),
+	}}
+}
+
+func (p *packer) add(term string, g *growing) {
+	if g.long {
+		g.flush()
+		p.data = append(p.data, g.data...)
+	} else {
+		p.data = append(append(p.data, g.gaps...), g.codes...)
+	}
+	p.blob = append(p.blob, term...)
+	p.s.termAt = append(p.s.termAt, uint32(len(p.blob)))
+	p.s.listAt = append(p.s.listAt, uint32(len(p.data)))
+	p.s.df = append(p.s.df, g.df)
+}
+
+func (p *packer) segment(opt *Options) *segment {
+	s := p.s
+	s.blob, s.data = string(p.blob), string(p.data)
+	for i := range s.lens {
+		s.own.add(&s.lens[i], 1)
+	}
+	s.measure(opt)
+	s.attach()
+	return s
+}
+
+// measure finds the greatest frequency of each list.
+func (s *segment) measure(opt *Options) {
+	n := s.own.norms(opt, 1<<fieldCount-1)
+	s.most = make([]float32, s.terms())
+	var c cursor
+	for i := range s.most {
+		most := 0.0
+		for c.open(s, i); c.doc != finished; c.next() {
+			c.read()
+			most = max(most, n.frequency(&c.counts, &s.lens[c.doc]))
+		}
+		s.most[i] = math.Nextafter32(float32(most), math.MaxFloat32)
+	}
+}
+
+// attach makes the tables by which documents are found.
+func (s *segment) attach() {
+	s.address = make(map[string]uint32, len(s.docs))
+	s.names = make([]nameKey, 0, 3*len(s.docs))
+	for i, d := range s.docs {
+		s.address[d.Address] = uint32(i)
+		for name := range d.calledNames() {
+			s.names = append(s.names, nameKey{hashOf(name), uint32(i)})
+		}
+	}
+	slices.SortFunc(s.names, nameKey.compare)
+}
+
+// merge makes one segment of several, without the dead documents. to[i][d] is the
+// new number of document d of part i.
+func merge(opt *Options, parts []part) (s *segment, to [][]uint32) {
+	var docs []*document
+	var lens [][fieldCount]uint32
+	to = make([][]uint32, len(parts))
+	terms := 0
+	for i, p := range parts {
+		terms = max(terms, p.terms())
+		to[i] = make([]uint32, len(p.docs))
+		for d := range p.docs {
+			if p.alive(uint32(d)) {
+				to[i][d] = uint32(len(docs))
+				docs, lens = append(docs, p.docs[d]), append(lens, p.lens[d])
+			}
+		}
+	}
+	at := make([]int, len(parts))
+	out := newPacker(docs, lens, terms)
+	var c cursor
+	for {
+		term, more := lowest(parts, at)
+		if !more {
+			return out.segment(opt), to
+		}
+		var g growing
+		for i, p := range parts {
+			if at[i] == p.terms() || p.term(at[i]) != term {
+				continue
+			}
+			for c.open(p.segment, at[i]); c.doc != finished; c.next() {
+				if p.alive(c.doc) {
+					c.read()
+					g.add(to[i][c.doc], &c.counts)
+				}
+			}
+			at[i]++
+		}
+		if g.df > 0 {
+			out.add(term, &g)
+		}
+	}
+}
+
+// lowest returns the first of the parts' next terms.
+func lowest(parts []part, at []int) (term string, more bool) {
+	for i, p := range parts {
+		if at[i] < p.terms() && (!more || p.term(at[i]) < term) {
+			term, more = p.term(at[i]), true
+		}
+	}
+	return term, more
+}
