@@ -87,14 +87,6 @@ func (set StageSet) String() string { return strings.Join(set.Names(), ",") }
 // Asset is something the request is about, resolved by the host.
 type Asset struct{ Symbol, Class string }
 
-// Signal is the event that started a turn without a person. Its points come later;
-// the router reads SuggestedStages, Asset and Source as described at the fields.
-type Signal struct {
-	Source          string // +25 for skills that declare it
-	SuggestedStages []string
-	Asset           *Asset // +15 for skills that declare its class
-}
-
 // Preload names a skill that will be active whatever its score, and who wants it:
 // "user", "signal", "scenario" or "host".
 type Preload struct{ Address, By string }

@@ -13,6 +13,7 @@ import (
 type Explanation struct {
 	Address, ID string
 	Known       bool             // the router has a skill of that name
+	Stages      StageSet         // of the turn
 	Rank        int              // from 1, among all that are not removed; 0 when removed
 	Of          int              // skills that are not removed
 	Hidden      []HiddenEntry    // why it is removed
@@ -20,11 +21,48 @@ type Explanation struct {
 	Similar     []string         // close names of an unknown one
 }
 
-// ExplanationRow is one signal of the points table.
+// ExplanationRow is one line of an Explanation: a rule, its points, and why.
 type ExplanationRow struct {
-	Signal string // conditions, negative, keywords, stage, asset, co, signal, retrieve, priority
+	Signal string // conditions, negative, keywords, stage, asset, signal, co, retrieve, preload, priority
 	Points int
-	Detail string
+	Hidden bool   // this rule removes the skill
+	Detail string // the sentence in English
+	// Code and Args are the sentence for those who have it in another language.
+	Code string
+	Args []any
+}
+
+// sentences are the details of the rows, by code.
+var sentences = map[string]string{
+	"asset_hit":       "%s",
+	"asset_none":      "no class in common",
+	"co_by":           "named by %s",
+	"co_none":         "nobody with points names it",
+	"condition":       "%s %s",
+	"conditions_hold": "all hold",
+	"context":         "%s",
+	"crowded":         "they do not count: the library has too many keywords",
+	"keywords_hit":    "%d of %d hit: %s",
+	"keywords_near":   "none of %d hit; %q stands inside %q",
+	"keywords_none":   "none of %d hit",
+	"negative_hit":    "%q stands in the message",
+	"negative_none":   "none of %d stands in the message",
+	"preload_by":      "asked for by: %s",
+	"priority_adds":   "%d, adds %d",
+	"priority_ties":   "%d, breaks ties only",
+	"removed":         "a removed skill gets no points",
+	"retrieve_hit":    "rank %d, coverage %d, evidence %d",
+	"retrieve_low":    "rank %d, coverage %d, evidence %d: not admitted",
+	"retrieve_none":   "not among the text search's hits",
+	"retrieve_off":    "switched off",
+	"signal_none":     "no signal",
+	"signal_source":   "source %s",
+	"stage_only":      "the skill is for {%s}, the turn has {%s}",
+	"stages":          "skill has {%s}, turn has {%s}",
+}
+
+func row(signal string, points int, code string, args ...any) ExplanationRow {
+	return ExplanationRow{Signal: signal, Points: points, Code: code, Args: args, Detail: fmt.Sprintf(sentences[code], args...)}
 }
 
 func (r *Router) find(name string) (int32, bool) {
@@ -52,10 +90,11 @@ func (r *Router) explain(in TurnRoutingContext, name string) Explanation {
 	ex := Explanation{Address: s.entry.Address, ID: s.entry.ID, Known: true}
 	t := new(turn)
 	if err := r.tallyTurn(context.Background(), in, t); err != nil {
-		ex.Rows = append(ex.Rows, ExplanationRow{"context", 0, err.Error()})
+		ex.Rows = append(ex.Rows, row("context", 0, "context", err.Error()))
 		return ex
 	}
 	res := r.result(in, t)
+	ex.Stages = res.Stages
 	for h := range res.Hidden() {
 		if h.Address == ex.Address {
 			ex.Hidden = append(ex.Hidden, h)
@@ -67,38 +106,68 @@ func (r *Router) explain(in TurnRoutingContext, name string) Explanation {
 			ex.Rank = ex.Of
 		}
 	}
-	ta := *t.tally(at)
-	ex.Rows = r.rows(at, &ta, in, t, ex.Hidden)
+	ex.Rows = r.hiding(s, t, ex.Hidden)
+	if len(ex.Hidden) > 0 {
+		ex.Rows = append(ex.Rows, row("points", 0, "removed"))
+	} else {
+		ex.Rows = append(ex.Rows, r.points(s, t.tally(at), in, t)...)
+	}
+	if r.opt.Fallback == Additive {
+		ex.Rows = append(ex.Rows, row("priority", r.bonus(at), "priority_adds", s.entry.Priority, r.bonus(at)))
+	} else {
+		ex.Rows = append(ex.Rows, row("priority", 0, "priority_ties", s.entry.Priority))
+	}
 	return ex
 }
 
-// rows is the points table for one skill.
-func (r *Router) rows(at int32, ta *tally, in TurnRoutingContext, t *turn, hidden []HiddenEntry) []ExplanationRow {
-	s := &r.skills[at]
-	rows := make([]ExplanationRow, 0, 9)
-	row := func(signal string, points int, detail string) {
-		rows = append(rows, ExplanationRow{signal, points, detail})
+// hiding is what may remove the skill.
+func (r *Router) hiding(s *compiled, t *turn, hidden []HiddenEntry) []ExplanationRow {
+	var conditions, others []ExplanationRow
+	negative := row("negative", 0, "negative_none", len(s.negative))
+	for _, h := range hidden {
+		switch h.Code {
+		case "negative_keyword":
+			negative = row("negative", 0, "negative_hit", h.Detail)
+			negative.Hidden = true
+		case "stage":
+			others = append(others, row("stage", 0, "stage_only", s.stages, t.stages))
+		default:
+			conditions = append(conditions, row("conditions", 0, "condition", h.Code, h.Detail))
+		}
 	}
-	pass := "all hold"
-	if len(hidden) > 0 {
-		pass = "hidden: " + hidden[0].Code + " " + hidden[0].Detail
+	for _, list := range [][]ExplanationRow{conditions, others} {
+		for i := range list {
+			list[i].Hidden = true
+		}
 	}
-	row("conditions", 0, pass)
-	row("keywords", min(int(ta.keywords)*pointsKeyword, maxKeywordPoints), r.keywordDetail(s, ta, in))
-	row("stage", worth(ta.stage, pointsStage), fmt.Sprintf("skill has {%s}, turn has {%s}", s.stages, t.stages))
-	row("asset", worth(ta.asset != "", pointsAsset), or(ta.asset, "no class in common"))
-	co := "nobody with points names it"
+	if len(conditions) == 0 {
+		conditions = append(conditions, row("conditions", 0, "conditions_hold"))
+	}
+	return slices.Concat(conditions, []ExplanationRow{negative}, others)
+}
+
+// points is the points table for one skill.
+func (r *Router) points(s *compiled, ta *tally, in TurnRoutingContext, t *turn) []ExplanationRow {
+	rows := append(make([]ExplanationRow, 0, 9), r.keywordRow(s, ta, in),
+		row("stage", worth(ta.stage, pointsStage), "stages", s.stages, t.stages))
+	choose := func(signal string, yes bool, points int, code, otherwise string, arg any) {
+		if yes {
+			rows = append(rows, row(signal, points, code, arg))
+		} else {
+			rows = append(rows, row(signal, 0, otherwise))
+		}
+	}
+	choose("asset", ta.asset != "", pointsAsset, "asset_hit", "asset_none", ta.asset)
+	choose("signal", t.source != "", worth(ta.signal, pointsSignal), "signal_source", "signal_none", t.source)
+	by := ""
 	if ta.coBy > 0 {
-		co = "named by " + r.skills[ta.coBy-1].entry.ID
+		by = r.skills[ta.coBy-1].entry.ID
 	}
-	row("co", worth(ta.co, pointsCoActivate), co)
-	row("signal", worth(ta.signal, pointsSignal), or(t.source, "no signal"))
-	row("retrieve", int(ta.retrieve), r.retrieveDetail(s, ta, in))
-	prio := "breaks ties only"
-	if r.opt.Fallback == Additive {
-		prio = fmt.Sprintf("adds %d", 100-s.entry.Priority)
+	choose("co", ta.coBy > 0, pointsCoActivate, "co_by", "co_none", by)
+	rows = append(rows, r.retrieveRow(s, ta, in))
+	if ta.preload != "" {
+		rows = append(rows, row("preload", 0, "preload_by", ta.preload))
 	}
-	row("priority", 0, fmt.Sprintf("%d, %s", s.entry.Priority, prio))
 	return rows
 }
 
@@ -109,49 +178,53 @@ func worth(yes bool, points int) int {
 	return 0
 }
 
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
+// keywordRow names what hit, or the nearest miss: a keyword inside a longer word.
+func (r *Router) keywordRow(s *compiled, ta *tally, in TurnRoutingContext) ExplanationRow {
+	n := len(s.keywords)
+	if s.crowded {
+		return row("keywords", 0, "crowded")
 	}
-	return s
-}
-
-// keywordDetail names what hit, or the nearest miss: a keyword inside a longer word.
-func (r *Router) keywordDetail(s *compiled, ta *tally, in TurnRoutingContext) string {
 	if ta.keywords > 0 {
 		var hit []string
 		for i := range min(ta.keywords, shownKeywords) {
 			hit = append(hit, s.keywords[ta.first[i]].word)
 		}
-		return fmt.Sprintf("%d of %d hit: %s", ta.keywords, len(s.keywords), strings.Join(hit, ", "))
+		points := min(int(ta.keywords)*pointsKeyword, maxKeywordPoints)
+		return row("keywords", points, "keywords_hit", ta.keywords, n, strings.Join(hit, ", "))
 	}
-	detail := fmt.Sprintf("none of %d hit", len(s.keywords))
 	text := Normalise(clip(in.Message, r.opt.ScanBytes))
 	for _, k := range s.keywords {
 		if i := strings.Index(text, k.norm); i >= 0 {
-			from := strings.LastIndexByte(text[:i], ' ') + 1
-			to := len(text)
-			if n := strings.IndexByte(text[i+len(k.norm):], ' '); n >= 0 {
-				to = i + len(k.norm) + n
-			}
-			return fmt.Sprintf("%s; %q stands inside %q", detail, k.word, text[from:to])
+			from, to := around(text, i, i+len(k.norm))
+			return row("keywords", 0, "keywords_near", n, k.word, text[from:to])
 		}
 	}
-	return detail
+	return row("keywords", 0, "keywords_none", n)
 }
 
-// retrieveDetail says where the text search placed the skill.
-func (r *Router) retrieveDetail(s *compiled, ta *tally, in TurnRoutingContext) string {
+// around widens text[a:b] to the blanks beside it.
+func around(text string, a, b int) (from, to int) {
+	from, to = strings.LastIndexByte(text[:a], ' ')+1, len(text)
+	if n := strings.IndexByte(text[b:], ' '); n >= 0 {
+		to = b + n
+	}
+	return from, to
+}
+
+// retrieveRow says where the text search placed the skill.
+func (r *Router) retrieveRow(s *compiled, ta *tally, in TurnRoutingContext) ExplanationRow {
 	i := slices.IndexFunc(in.Retrieved, func(h Retrieved) bool { return h.Address == s.entry.Address })
 	switch {
 	case r.opt.NoRetrieve:
-		return "switched off"
+		return row("retrieve", 0, "retrieve_off")
 	case i < 0:
-		return "not among the text search's hits"
-	case ta.retrieve == 0:
-		return fmt.Sprintf("rank %d, coverage %d, evidence %d: not admitted", i+1, in.Retrieved[i].Coverage, in.Retrieved[i].Evidence)
+		return row("retrieve", 0, "retrieve_none")
 	}
-	return fmt.Sprintf("rank %d, coverage %d, evidence %d", i+1, in.Retrieved[i].Coverage, in.Retrieved[i].Evidence)
+	code, h := "retrieve_hit", in.Retrieved[i]
+	if ta.retrieve == 0 {
+		code = "retrieve_low"
+	}
+	return row("retrieve", int(ta.retrieve), code, i+1, h.Coverage, h.Evidence)
 }
 
 const (

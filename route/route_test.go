@@ -307,7 +307,7 @@ func TestExplainNamesEverySignal(t *testing.T) {
 	t.Parallel()
 	r, _ := Compile(snapshot(record("a", keywords("short", "other")), record("b-two")), Options{})
 	ex := r.Explain(TurnRoutingContext{Message: "see you shortly"}, "a")
-	if !ex.Known || ex.Rank != 1 || ex.Of != 2 || ex.Rows[1].Detail != `none of 2 hit; "short" stands inside "shortly"` {
+	if !ex.Known || ex.Rank != 1 || ex.Of != 2 || ex.Rows[2].Detail != `none of 2 hit; "short" stands inside "shortly"` {
 		t.Errorf("explanation is %+v", ex)
 	}
 	if ex := r.Explain(TurnRoutingContext{}, "B two"); ex.Address != "b-two" {

@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
 )
 
@@ -81,32 +77,28 @@ func (r *run) readSignal(path string) (*route.Signal, error) {
 	if err != nil {
 		return nil, usage("signal %q: %s", path, err)
 	}
-	var doc struct {
-		Source string   `json:"source"`
-		Stages []string `json:"suggested_stages"`
-		Asset  *struct {
-			Symbol string `json:"symbol"`
-			Class  string `json:"class"`
-		} `json:"asset"`
+	s, err := route.ParseSignal(data)
+	if err != nil {
+		return nil, usage("signal %s:%s", path, err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&doc); err != nil {
-		at := dec.InputOffset()
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			at = syntax.Offset
+	return &s, nil
+}
+
+// preloads are the skills that a signal wants active; one that is not known costs the
+// turn nothing but a note.
+func (r *run) preloads(snap *registry.Snapshot, s *route.Signal) (out []route.Preload) {
+	if s == nil {
+		return nil
+	}
+	for _, name := range s.PreloadSkills {
+		rec, err := snap.Lookup(name)
+		if err != nil {
+			r.hintf("%s", r.words.Say("route.no_preload", name))
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the file is empty")
-		}
-		line := 1 + bytes.Count(data[:min(int(at), len(data))], []byte("\n"))
-		return nil, usage("signal %s:%d: %s", path, line, err)
+		out = append(out, route.Preload{Address: rec.Address, By: "signal"})
 	}
-	s := &route.Signal{Source: doc.Source, SuggestedStages: doc.Stages}
-	if doc.Asset != nil {
-		s.Asset = &route.Asset{Symbol: doc.Asset.Symbol, Class: doc.Asset.Class}
-	}
-	return s, nil
+	return out
 }
 
 type routeEntryJSON struct {
@@ -122,6 +114,10 @@ type routeHiddenJSON struct {
 	Reason string `json:"reason"`
 }
 
+func hiddenJSON(h route.HiddenEntry) routeHiddenJSON {
+	return routeHiddenJSON{h.ID, h.Name, strings.TrimSpace(h.Code + " " + h.Detail)}
+}
+
 type routeJSON struct {
 	Stages  []string          `json:"stages"`
 	Entries []routeEntryJSON  `json:"entries"`
@@ -133,6 +129,8 @@ type routeJSON struct {
 	Triggers []string `json:"triggers"`
 	Winner   *string  `json:"winner"`
 	Total    int      `json:"total"`
+	Removed  int      `json:"removed"`
+	Cut      bool     `json:"truncated"` // the request was longer than is matched
 }
 
 func (r *run) route(ctx context.Context, o routeOptions, text string) error {
@@ -147,8 +145,9 @@ func (r *run) route(ctx context.Context, o routeOptions, text string) error {
 	if err != nil {
 		return err
 	}
+	in.Preload = r.preloads(e.Snapshot(), in.Signal)
 	if o.why != "" {
-		return r.routeWhy(ctx, in, o.why)
+		return r.routeWhy(ctx, e, in, o.why)
 	}
 	start := r.proc.Now()
 	ctx, done := r.watch(ctx, "index")
@@ -172,8 +171,9 @@ func (r *run) route(ctx context.Context, o routeOptions, text string) error {
 
 func routeDocument(res route.Result, o routeOptions) routeJSON {
 	doc := routeJSON{
-		Stages: res.Stages.Names(), Entries: []routeEntryJSON{}, Hidden: []routeHiddenJSON{},
+		Stages: res.Stages.Names(), Entries: []routeEntryJSON{},
 		Fit: res.Fit, Abstain: res.Abstain(), Triggers: orEmptyList(res.Triggers), Total: res.Total,
+		Removed: res.Removed, Cut: res.Truncated, Hidden: []routeHiddenJSON{},
 	}
 	add := func(h route.RoutedCatalogEntry) bool {
 		if len(doc.Entries) < o.limit || o.all {
@@ -189,11 +189,7 @@ func routeDocument(res route.Result, o routeOptions) routeJSON {
 		}
 	}
 	for h := range res.Hidden() {
-		reason := h.Code
-		if h.Detail != "" {
-			reason += " " + h.Detail
-		}
-		doc.Hidden = append(doc.Hidden, routeHiddenJSON{h.ID, h.Name, reason})
+		doc.Hidden = append(doc.Hidden, hiddenJSON(h))
 	}
 	if w, ok := res.ClearWinner(); ok {
 		doc.Winner = &w.Name
@@ -203,76 +199,25 @@ func routeDocument(res route.Result, o routeOptions) routeJSON {
 
 func (r *run) routeText(doc routeJSON) {
 	p := r.out
-	if len(doc.Stages) > 0 {
-		p.Printf("stages: %s (%s)\n", strings.Join(doc.Stages, ", "), strings.Join(doc.Triggers, ", "))
+	switch stages := strings.Join(doc.Stages, ", "); {
+	case len(doc.Triggers) > 0:
+		p.Printf("%s\n", r.words.Say("route.stages", stages, strings.Join(doc.Triggers, ", ")))
+	case len(doc.Stages) > 0:
+		p.Printf("%s\n", r.words.Say("ask.stages", stages))
 	}
 	for _, e := range doc.Entries {
 		p.Printf("%5d  %-24s %s\n", e.Score, e.ID, strings.Join(e.Reasons, "; "))
 	}
 	for i, h := range doc.Hidden {
 		if i == 0 {
-			p.Printf("hidden:\n")
+			p.Printf("%s\n", r.words.Say("route.hidden"))
 		}
 		p.Printf("       %-24s %s\n", h.ID, h.Reason)
 	}
-	end := "abstains"
+	fit := p.Paint(safetext.Bold, string(doc.Fit))
 	if doc.Winner != nil {
-		end = "clear winner " + *doc.Winner
-	}
-	p.Printf("fit: %s, %s\n", p.Paint(safetext.Bold, string(doc.Fit)), end)
-}
-
-func (r *run) routeWhy(ctx context.Context, in deft.Request, name string) error {
-	e, err := r.open(ctx)
-	if err != nil {
-		return err
-	}
-	rec, err := find(e.Snapshot(), name)
-	if err != nil {
-		return err
-	}
-	why, err := e.ExplainRoute(ctx, in, rec.Address)
-	if err != nil {
-		return err
-	}
-	if !why.Known {
-		reason := fmt.Sprintf("%s is not routed: %s", name, r.docWords().Say("state."+string(rec.State)))
-		if rec.Skill.Meta.DisableModelInvocation {
-			reason = fmt.Sprintf("%s is not routed: %s", name, r.docWords().Say("state.manual"))
-		}
-		if len(rec.Reasons) > 0 {
-			reason += ": " + rec.Reasons[0].Message
-		}
-		if r.globals.json {
-			r.printJSON(map[string]any{"name": name, "known": false, "reason": reason, "rows": []any{}})
-		} else {
-			r.out.Printf("%s\n", reason)
-		}
-		return nil
-	}
-	if r.globals.json {
-		type row struct {
-			Signal string `json:"signal"`
-			Points int    `json:"points"`
-			Detail string `json:"detail"`
-		}
-		rows := []row{}
-		for _, x := range why.Rows {
-			rows = append(rows, row{x.Signal, x.Points, x.Detail})
-		}
-		r.printJSON(map[string]any{"name": name, "known": true, "id": why.ID, "rank": why.Rank, "of": why.Of, "rows": rows})
-		return nil
-	}
-	for _, x := range why.Rows {
-		r.out.Printf("%-12s %4d  %s\n", x.Signal, x.Points, x.Detail)
-	}
-	for _, h := range why.Hidden {
-		r.out.Printf("%-12s hidden  %s %s\n", "conditions", h.Code, h.Detail)
-	}
-	if why.Rank > 0 {
-		r.out.Printf("rank %d of %d\n", why.Rank, why.Of)
+		p.Printf("%s\n", r.words.Say("route.winner", fit, *doc.Winner))
 	} else {
-		r.out.Printf("no rank among %d\n", why.Of)
+		p.Printf("%s\n", r.words.Say("route.abstains", fit))
 	}
-	return nil
 }
