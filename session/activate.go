@@ -23,6 +23,7 @@ type Request struct {
 	Actor   Actor
 	Scope   *Scope // host only; nil = as the skill declares
 	Preload bool   // before the first model call
+	Insert  bool   // the text goes into the prompt, not into the result of the call
 	Tools   ToolNames
 	By      Provenance // tool and call, for the record; Actor, At and Turn are filled in
 }
@@ -79,6 +80,10 @@ type Refusal struct {
 	Fix     string   `json:"fix,omitempty"`   // what a person can do; never for a model
 	Close   []string `json:"close,omitempty"` // at most 3 close names, for unknown ones
 	Final   bool     `json:"final,omitempty"` // the answer will not change in this turn
+	Soft    bool     `json:"-"`               // the dialect gives it as an answer, not as an error
+	Needs   string   `json:"-"`               // of skill_conditions: what is missing
+
+	worded bool // in the words of the dialect
 }
 
 // Result is the outcome of a Request. A refusal of a name is not a Go error.
@@ -120,7 +125,7 @@ func (t *Turn) start(ctx context.Context, r Request, name string) (Result, error
 		return Result{}, err
 	}
 	if refusal != nil {
-		refusal.settle(t, c)
+		refusal.settle(t, c, r.Actor)
 		return Result{Refused: []Refusal{*refusal}, Text: refusal.Message},
 			t.record(ctx, "activate", r, name, c, refusal.Code, t.s.Layers(), t.s.Layers())
 	}
@@ -130,9 +135,13 @@ func (t *Turn) start(ctx context.Context, r Request, name string) (Result, error
 	}
 	now := t.s.Layers()
 	next := now.With(c.applied(t, 0))
+	if t.s.own.forgets && c.act.InResult {
+		next = now
+	}
 	if err := t.commit(ctx, "activate", r, name, c, now, next); err != nil {
 		return Result{}, err
 	}
+	t.ready[c.act.Address] = true
 	return Result{Loaded: []Loaded{c.loaded()}, Text: c.text}, nil
 }
 
@@ -206,7 +215,7 @@ var checks = []check{checkName, checkLookup, checkAccess, checkActor, checkCondi
 const checksBeforeText = 5
 
 func (t *Turn) prepare(ctx context.Context, r Request, name string) (*candidate, *Refusal, error) {
-	c := &candidate{asked: CleanName(name)}
+	c := &candidate{asked: t.s.own.name(name)}
 	for _, step := range checks {
 		if err := ctx.Err(); err != nil {
 			return c, nil, err
@@ -276,6 +285,7 @@ func checkConditions(_ context.Context, t *Turn, _ Request, c *candidate) (*Refu
 	return &Refusal{
 		Name: c.asked, Code: "skill_conditions",
 		Message: fmt.Sprintf("%q needs %s and cannot be loaded now.", field(c.rec.Address), field(join(unmet))),
+		Needs:   join(unmet),
 	}, nil
 }
 
@@ -328,7 +338,7 @@ func checkArguments(_ context.Context, t *Turn, r Request, c *candidate) (*Refus
 }
 
 // settle gives a refusal its last words: after three failures the answer is final.
-func (r *Refusal) settle(t *Turn, c *candidate) {
+func (r *Refusal) settle(t *Turn, c *candidate, actor Actor) {
 	key := ""
 	if c != nil && c.rec != nil {
 		key = c.rec.Address
@@ -336,8 +346,8 @@ func (r *Refusal) settle(t *Turn, c *candidate) {
 	if r.Name == "" && c != nil {
 		r.Name = c.asked
 	}
-	if t.failed(key) {
-		r.Final = true
+	r.say(t, actor)
+	if r.Final = t.failed(key); r.Final && !r.worded {
 		r.Message += FinalText
 	}
 }
@@ -350,7 +360,7 @@ func (c *candidate) repeat(t *Turn) {
 			former = a.Skill
 		}
 	})
-	if former == nil {
+	if former == nil || t.s.own.again {
 		return
 	}
 	if former.Actor == ActorUser {

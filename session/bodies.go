@@ -22,11 +22,11 @@ type Bodies interface {
 type Body struct {
 	Skill *skill.Skill // as parsed from this text
 	Text  string       // the body, without the header
+	File  string       // the whole file, for dialects that give it; places are put in as in Text
 	Line  int          // line of SKILL.md at which Text begins, from 1
 	Lines int          // lines of SKILL.md
 	Drift bool         // the file is not the one that was discovered
 	Files []File       // sorted bytewise by Path
-	More  int          // files beyond those listed
 }
 
 // File is one file of a skill, for the list that follows its text.
@@ -48,7 +48,7 @@ func (sourceBodies) Load(ctx context.Context, r *registry.Record) (Body, error) 
 	raw := string(l.Raw)
 	head := raw[:min(int(l.Skill.Body.Start), len(raw))]
 	b := Body{
-		Skill: l.Skill, Text: l.Body, Drift: l.Drift,
+		Skill: l.Skill, Text: l.Body, File: l.File, Drift: l.Drift,
 		Line: 1 + strings.Count(head, "\n"), Lines: strings.Count(strings.TrimSuffix(raw, "\n"), "\n") + 1,
 	}
 	// A list that cannot be made loses no text: the skill loads without it.
@@ -60,11 +60,7 @@ func (sourceBodies) Load(ctx context.Context, r *registry.Record) (Body, error) 
 		return b, nil
 	}
 	for _, f := range files {
-		switch {
-		case hidden(f.Path):
-		case len(b.Files) >= maxFiles:
-			b.More++
-		default:
+		if !hidden(f.Path) {
 			b.Files = append(b.Files, File{Path: f.Path, Size: f.Size, Executable: f.Exec, Binary: binary(f.Path)})
 		}
 	}

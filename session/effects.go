@@ -29,7 +29,7 @@ func (t *Turn) effects(r Request, c *candidate) {
 	act.Turn, act.At = t.number, t.s.o.Clock()
 	act.Preload, act.OneShot, act.ToolNames = r.Preload, s.Meta.OneShot, s.Meta.ToolNames
 	act.Record = c.rec
-	act.InResult = !r.Replace && !r.Preload && r.Actor == ActorModel
+	act.InResult = !r.Replace && !r.Preload && !r.Insert && r.Actor == ActorModel
 	act.Scope = t.scope(r, c)
 	c.tools = t.policy(c)
 	c.model = c.override(t)

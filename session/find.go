@@ -161,7 +161,7 @@ func isPath(name string) bool {
 // Visible returns the record that name finds for actor, without any text: no refusal
 // is counted and nothing tells why there is none.
 func (t *Turn) Visible(ctx context.Context, name string, actor Actor) (*registry.Record, bool) {
-	rec, refusal := t.find(CleanName(name), actor, ToolNames{})
+	rec, refusal := t.find(t.s.own.name(name), actor, ToolNames{})
 	if refusal != nil || actor == ActorModel && !rec.ForModel() {
 		return nil, false
 	}
@@ -169,6 +169,21 @@ func (t *Turn) Visible(ctx context.Context, name string, actor Actor) (*registry
 		return nil, false
 	}
 	return rec, true
+}
+
+// offers reports whether a model may start the skill.
+func (t *Turn) offers(rec *registry.Record) bool {
+	return rec.ForModel() && (t.s.o.Access == nil || t.s.o.Access.Check(context.Background(), ActorModel, rec) == nil)
+}
+
+// Ready reports whether the skill of that address is active, or was loaded in this
+// turn by a dialect that keeps nothing active.
+func (t *Turn) Ready(address string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ready := t.ready[address]
+	t.s.Layers().each(func(a *Applied) { ready = ready || a.Skill != nil && a.Skill.Address == address })
+	return ready
 }
 
 // Resolve finds the skill whose files actor wants to read: an active one, or one
@@ -179,7 +194,7 @@ func (t *Turn) Resolve(ctx context.Context, name string, actor Actor, tools Tool
 	if t.ended {
 		return nil, nil, ErrEnded
 	}
-	c := &candidate{asked: CleanName(name)}
+	c := &candidate{asked: t.s.own.name(name)}
 	var active *registry.Record
 	t.s.Layers().each(func(a *Applied) {
 		if a.Skill != nil && a.Skill.answersTo(c.asked) {
@@ -195,7 +210,7 @@ func (t *Turn) Resolve(ctx context.Context, name string, actor Actor, tools Tool
 			return nil, nil, err
 		}
 		if refusal != nil {
-			refusal.settle(t, c)
+			refusal.settle(t, c, actor)
 			return nil, refusal, nil
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/skill"
 )
 
 const (
@@ -25,6 +25,15 @@ var attribute = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`,
 // a skill whose text is in the context already.
 func (c *candidate) render(t *Turn, r Request) error {
 	if c.again || c.text != "" {
+		return nil
+	}
+	layout := t.s.own.layout
+	if r.Insert && t.s.o.Dialect == skill.Mastra {
+		layout = inserted
+	}
+	if layout != nil {
+		c.text = layout(c)
+		c.act.Text = c.text
 		return nil
 	}
 	inner := c.inner(r)
@@ -48,12 +57,11 @@ func (c *candidate) inner(r Request) string {
 	}
 	if dir := c.act.Dir; dir != "" {
 		// Not escaped and not shortened: it has to work in a command as it stands.
-		clean, _ := safetext.Field(dir)
-		fmt.Fprintf(&b, "Directory: %s\n", clean)
+		fmt.Fprintf(&b, "Directory: %s\n", clean(dir))
 	}
 	b.WriteByte('\n')
 	b.WriteString(c.cut(r))
-	if len(c.body.Files) > 0 || c.body.More > 0 {
+	if len(c.body.Files) > 0 {
 		c.files(&b, r)
 	}
 	if c.appended != "" {
@@ -104,10 +112,9 @@ func (c *candidate) cut(r Request) string {
 // files writes the list of the skill's files: names only, nothing was opened.
 func (c *candidate) files(b *strings.Builder, r Request) {
 	fmt.Fprintf(b, "\n\nFiles (read with %s):", r.Tools.Read)
-	left, size := len(c.body.Files)+c.body.More, 0
+	left, size := len(c.body.Files), 0
 	for _, f := range c.body.Files[:min(maxFiles, len(c.body.Files))] {
-		path, _ := safetext.Field(f.Path)
-		line := "\n- " + path
+		line := "\n- " + clean(f.Path)
 		switch {
 		case f.Executable:
 			line += " (executable)"

@@ -23,6 +23,7 @@ import (
 type Session struct {
 	o     Options
 	id    string
+	own   manner // of the dialect
 	state atomic.Pointer[state]
 
 	mu     sync.Mutex // guards what follows; readers of state never take it
@@ -57,7 +58,7 @@ func New(_ context.Context, o Options) (*Session, error) {
 		o.Pin = PinTurn
 	}
 	o.Limits = o.Limits.WithDefaults()
-	s := &Session{o: o, id: o.ID}
+	s := &Session{o: o, id: o.ID, own: manners[o.Dialect]}
 	if s.id == "" {
 		b := make([]byte, 16)
 		if _, err := io.ReadFull(o.Rand, b); err != nil {
@@ -90,7 +91,7 @@ func (s *Session) Begin(ctx context.Context, in TurnInput) (*Turn, error) {
 		s.pinned = s.o.Snapshots.Snapshot()
 	}
 	s.turns++
-	s.turn = &Turn{s: s, snap: s.pinned, number: s.turns, text: in.Text, failures: map[string]int{}}
+	s.turn = &Turn{s: s, snap: s.pinned, number: s.turns, text: in.Text, failures: map[string]int{}, ready: map[string]bool{}}
 	return s.turn, nil
 }
 

@@ -78,7 +78,7 @@ func (t *Turn) gather(ctx context.Context, r Request) (found []*candidate, res R
 			return nil, Result{}, err
 		}
 		if refusal != nil {
-			refusal.settle(t, c)
+			refusal.settle(t, c, r.Actor)
 			res.Refused = append(res.Refused, *refusal)
 			now := t.s.Layers()
 			if err := t.record(ctx, "activate", r, name, c, refusal.Code, now, now); err != nil {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -47,6 +48,29 @@ func Slash(text string, known func(name string) bool) (names []string, args, unk
 		return nil, "", unknown
 	}
 	return names, strings.TrimSpace(rest), ""
+}
+
+// reminded is a leading slash name as dialect minimax takes it: ASCII, with at most one
+// plugin prefix, and nothing but white space behind it.
+var reminded = regexp.MustCompile(`^\s*/([A-Za-z0-9._-]+(?::[A-Za-z0-9._-]+)?)(?:\s|$)`)
+
+// Reminder is what precedes the message of a dialect that leaves slash names to the
+// model: the first of the turn's messages that begins with one decides. find returns
+// the skill's own name. "" where no message asks for a skill. tool is the name under
+// which the model loads skills.
+func Reminder(messages []string, tool string, find func(name string) (own string, ok bool)) string {
+	for _, text := range messages {
+		m := reminded.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		own, ok := find(m[1])
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("<system-reminder>\nThe user explicitly requested the `%s` skill. Load it with the `%s` tool and follow it.\n</system-reminder>", own, tool)
+	}
+	return ""
 }
 
 // quotedNames finds text in quotes or code marks with the word for skill beside it.

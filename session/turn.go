@@ -27,6 +27,7 @@ type Turn struct {
 	mu       sync.Mutex
 	ended    bool
 	failures map[string]int
+	ready    map[string]bool // addresses that were started, be they kept or not
 }
 
 // Session returns the session of the turn.
@@ -84,7 +85,7 @@ func (t *Turn) Deactivate(name string) (bool, error) {
 	now := t.s.Layers()
 	all := slices.Concat(now.session, now.turn)
 	slices.Reverse(all)
-	want := CleanName(name)
+	want := t.s.own.name(name)
 	i := slices.IndexFunc(all, func(a Applied) bool { return a.Skill != nil && a.Skill.answersTo(want) })
 	if i < 0 {
 		return false, nil

@@ -21,6 +21,7 @@ type Loaded struct {
 	Skill *skill.Skill // the entry's, or a new reading when Drift is true
 	Raw   []byte       // the bytes of SKILL.md
 	Body  string       // the text after the header, line ends LF, {{DATA_DIR}} expanded
+	File  string       // dialect minimax alone: the whole file, {{DATA_DIR}} expanded
 	Drift bool         // the file is not what discovery saw: judge trust again
 }
 
@@ -61,6 +62,9 @@ func Load(ctx context.Context, e *Entry) (Loaded, error) {
 	l.Body = skill.NormaliseBody(string(w.b[min(body.Start, int64(len(w.b))):min(body.End, int64(len(w.b)))]))
 	o := formatOf(e)
 	l.Body = skill.ExpandDataDir(l.Body, o.DataDir, o.Dialect)
+	if o.Dialect == skill.MiniMax {
+		l.File = skill.ExpandDataDir(string(w.b), o.DataDir, o.Dialect)
+	}
 	return l, nil
 }
 
