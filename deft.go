@@ -69,7 +69,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{o: o, catalog: catalog.New(catalog.Config{Counter: o.Counter}), indexed: map[string]*registry.Snapshot{}}
-	e.skills = toolset.Options{Style: o.Style, Searcher: searcher{e, nil}, Tier: e.tierOf}
+	e.skills = toolset.Options{
+		Dialect: o.Dialect, Style: o.Style, OnDemand: o.OnDemand, Searcher: searcher{e, nil}, Scripts: o.Scripts, Tier: e.tierOf,
+	}
 	e.tools = e.newTools(nil)
 	e.env = o.environment(e.tools)
 	env := o.sourceEnv()

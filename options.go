@@ -97,7 +97,14 @@ type Options struct {
 	Budget  catalog.Budget  // of the catalog; zero = the dialect's rule
 	Style   toolset.Style   // how a model starts skills; "" = one at a time
 	Tools   []toolset.Tool  // the host's own tools, beside those for skills and files
-	NoFiles bool            // leave out the tools that read and write the workspace
+	// MaxTools is how many tools a model is shown; the rest is found with tool_search. 0 = 40.
+	MaxTools int
+	// Scripts runs scripts of active skills whose code counts, each by a person's answer;
+	// nil = no skill runs anything. toolset.NoSandbox shows the tool and refuses.
+	Scripts toolset.ScriptRunner
+	// OnDemand looks for skills and loads them by tools of their own; dialect mastra alone.
+	OnDemand toolset.OnDemand
+	NoFiles  bool // leave out the tools that read and write the workspace
 
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 

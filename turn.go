@@ -91,6 +91,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	}
 	runner, err := agent.New(agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view}, Confirmer: o.Confirm,
+		Loader: e.skills.LoaderName(), MaxTools: e.o.MaxTools,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -172,18 +173,7 @@ func (e *Engine) tierOf(tool string) (gate.Tier, bool) {
 }
 
 func (e *Engine) toolNames() catalog.ToolNames {
-	var names catalog.ToolNames
-	for _, t := range e.tools {
-		switch name := t.Spec().Name; name {
-		case toolset.NameSkill:
-			names.Skill = name
-		case toolset.NameSkillRead:
-			names.Read = name
-		case toolset.NameSkillSearch:
-			names.Search = name
-		}
-	}
-	return names
+	return catalog.ToolNames{Skill: e.skills.LoaderName(), Read: e.skills.Name(toolset.NameSkillRead), Search: e.skills.SearchName()}
 }
 
 // paths says which files are whose. A skill's own files are read with skill_read,
@@ -245,9 +235,8 @@ func (e *Engine) hidden(in agent.PlanInput, shown catalog.Catalog) []string {
 	}
 	var out []string
 	for _, t := range toolset.Skills(e.skills) {
-		// deactivate_skill follows the active skills from step to step: it says itself
-		// that nothing is active.
-		if name := t.Spec().Name; !show[name] && name != toolset.NameDeactivate {
+		_, passing := t.(toolset.Passing) // says itself when it is there
+		if name := t.Spec().Name; !show[name] && !passing {
 			out = append(out, name)
 		}
 	}

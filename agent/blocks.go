@@ -39,6 +39,7 @@ type promptParts struct {
 	turn                   int
 	prompt                 string   // what active skills and the host append
 	notes                  []string // for the model, about this turn
+	reminder               string   // of a skill that the person named
 }
 
 // blocks lays the parts out in the one order there is. Empty blocks are left out.
@@ -51,6 +52,7 @@ func (p promptParts) blocks() []Block {
 		{Name: "active_turn", Text: p.activeText(session.ScopeTurn)},
 		{Name: "routed", Text: p.catalog.Tail.Text},
 		{Name: "pending", Text: strings.Join(p.notes, "\n")},
+		{Name: "reminder", Text: p.reminder},
 	}
 	out := all[:0]
 	last := -1

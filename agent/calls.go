@@ -29,17 +29,13 @@ type Normalizer interface {
 func (t *turn) calls(list []model.Call) (results []model.Result, looping bool) {
 	all := make([]*pending, len(list))
 	for i, c := range list {
-		p := &pending{call: c, index: i, tool: t.r.tools[c.Name]}
-		if p.tool != nil {
-			p.spec = p.tool.Spec()
-			if n, ok := p.tool.(Normalizer); ok {
-				p.call.Input = n.Normalize(c.Input)
-			}
-		}
+		p := t.received(c, i)
 		t.emit(Event{Type: ToolRequested, Call: p.event()})
-		if t.account.left() <= 0 {
+		switch {
+		case p.settled:
+		case t.account.left() <= 0:
 			p.settle("budget", "Not run: the tool calls of this turn are used up.", "")
-		} else {
+		default:
 			t.account.calls++
 		}
 		all[i] = p
@@ -132,7 +128,11 @@ func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
 
 // admit puts the call to the gate, and to a person if the gate asks.
 func (t *turn) admit(p *pending) {
+	if t.unready(p) {
+		return
+	}
 	call := t.gateCall(p.call.ID, p.call.Name, p.call.Input)
+	call.Via = p.via
 	d, err := t.r.d.Gate.Check(t.ctx, call)
 	if err != nil {
 		t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
@@ -202,7 +202,7 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 		t.emit(Event{Type: ToolStarted, Call: p.event()})
 		c := toolset.Call{
 			ID: p.call.ID, Input: p.args, Turn: t.turn, Snapshot: t.turn.Snapshot(),
-			Step: toolset.Step{Model: t.account.steps, Index: p.index}, Shown: shown,
+			Step: toolset.Step{Model: t.account.steps, Index: p.index}, Shown: shown, Registered: t.registered(),
 		}
 		go func() {
 			from := t.r.d.Now()

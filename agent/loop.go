@@ -167,9 +167,21 @@ func (t *turn) request(noTools bool) model.Request {
 // exposed returns the tools that the model is shown in this step.
 func (t *turn) exposed() []toolset.Spec {
 	effective := t.s.Effective()
-	return slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
-		return s.Deferred || !t.visible(s.Name) || !effective.Exposes(s.Name)
+	out := slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
+		return s.Deferred && !slices.Contains(effective.Discovered, s.Name) || !t.visible(s.Name) ||
+			!effective.Exposes(s.Name) || len(t.lacking(t.r.tools[s.Name], s, nil)) > 0
 	})
+	if t.plan.Shape != nil {
+		for i := range out {
+			out[i] = t.plan.Shape(out[i])
+		}
+	}
+	return out
+}
+
+// now is what tools that come and go depend on.
+func (t *turn) now() toolset.Now {
+	return toolset.Now{Active: t.s.Active(), Deferred: slices.ContainsFunc(t.r.specs, func(s toolset.Spec) bool { return s.Deferred })}
 }
 
 // shown tells tools which others the model is shown in this step.
@@ -184,7 +196,7 @@ func (t *turn) shown() func(string) bool {
 // visible reports whether the tool exists in this turn. What a skill's lists take
 // away stays visible here: the gate refuses it and says which skill it is.
 func (t *turn) visible(name string) bool {
-	if name == toolset.NameDeactivate && len(t.s.Active()) == 0 {
+	if p, ok := t.r.tools[name].(toolset.Passing); ok && !p.Present(t.now()) {
 		return false
 	}
 	return !slices.Contains(t.plan.Hidden, name)

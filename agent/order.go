@@ -21,7 +21,8 @@ type pending struct {
 	spec    toolset.Spec
 	args    json.RawMessage // as the gate checked them
 	result  toolset.Result
-	settled bool // the result stands; nothing is to run
+	settled bool   // the result stands; nothing is to run
+	via     string // the tool through which it was called; "" = directly
 }
 
 // settle gives the call its result without running it.

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/toolset"
 )
 
 // prepare does everything up to the first request to the model.
@@ -61,6 +63,10 @@ func starterOf(by string) int {
 // be started is told and noted for the model; it never ends the turn.
 func (t *turn) preload() ([]route.Preload, error) {
 	var list []Preload
+	if t.s.Reminds() {
+		t.reminder = session.Reminder([]string{t.in.Text}, cmp.Or(t.r.d.Loader, toolset.NameSkill), t.named)
+		return t.startAll(t.in.Skills)
+	}
 	names, args, unknown := session.Slash(t.in.Text, func(name string) bool { return knows(t.turn.Snapshot(), name) })
 	for _, name := range names {
 		list = append(list, Preload{Name: name, Args: args, By: "user"})
@@ -71,7 +77,23 @@ func (t *turn) preload() ([]route.Preload, error) {
 			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is%s", unknown, closeTo(t.turn.Snapshot(), unknown)),
 		}})
 	}
-	list = append(list, t.in.Skills...)
+	return t.startAll(append(list, t.in.Skills...))
+}
+
+// named returns the own name of the skill that a person means, however it is
+// capitalised.
+func (t *turn) named(name string) (string, bool) {
+	for _, r := range t.turn.Snapshot().Winners {
+		if r.ForModel() && strings.EqualFold(r.Address, name) {
+			return r.Address, true
+		}
+	}
+	return "", false
+}
+
+// startAll starts the skills of a list in the order of who asks for them.
+func (t *turn) startAll(list []Preload) ([]route.Preload, error) {
+	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Preload) int { return cmp.Compare(starterOf(a.By), starterOf(b.By)) })
 	var started []route.Preload
 	for _, p := range list {
@@ -143,10 +165,14 @@ func closeTo(snap *registry.Snapshot, name string) string {
 // prompt lays out the blocks as they stand now.
 func (t *turn) prompt() []Block {
 	effective := t.s.Effective()
+	shown := t.plan.Catalog
+	if t.plan.CatalogInTool {
+		shown = catalog.Catalog{}
+	}
 	return promptParts{
 		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
-		catalog: t.plan.Catalog, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
-		notes: t.notes,
+		catalog: shown, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
+		notes: t.notes, reminder: t.reminder,
 	}.blocks()
 }
 
@@ -193,7 +219,7 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 	// A first word that is no skill asks for none by name; a name that could not be
 	// started does, and then nothing else takes its place.
 	named := slices.ContainsFunc(p.Skills, func(e SkillEvent) bool { return e.Code != codeCommand })
-	if winner, ok := t.plan.Route.ClearWinner(); ok && !named {
+	if winner, ok := t.plan.Route.ClearWinner(); ok && !named && t.reminder == "" {
 		loaded, err := t.start(Preload{Name: winner.Address, By: "host"})
 		if err != nil {
 			return p, err

@@ -116,12 +116,21 @@ type PathNamer interface {
 	Paths() []gate.PathArg
 }
 
+// Accepter is a Tool whose handler takes more arguments than its schema tells the
+// model; the gate holds arguments against the wider schema.
+type Accepter interface {
+	Accepts() json.RawMessage
+}
+
 // GateTable makes the gate's table of the same tools that a Runner gets.
 func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 	list := make([]gate.Tool, 0, len(tools))
 	for _, tool := range tools {
 		spec := tool.Spec()
 		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input}
+		if a, ok := tool.(Accepter); ok {
+			g.Schema = a.Accepts()
+		}
 		if r, ok := tool.(Raiser); ok {
 			g.Raise = r.Raise
 		}

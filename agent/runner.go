@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,14 @@ type Deps struct {
 	Tools   []toolset.Tool                      // all registered ones; the gate's table holds the same, see GateTable
 	Gate    gate.Gate
 	Planner Planner
+
+	// MaxTools is how many tools a model is shown by themselves, those for skills not
+	// counted; the rest is found with tool_search where that is among Tools. 0 = 40,
+	// more than models tell apart well.
+	MaxTools int
+	// Loader is the tool by which a model loads a skill, for a dialect that reminds it; ""
+	// = skill.
+	Loader string
 
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.
@@ -70,6 +79,11 @@ type Plan struct {
 	Route   route.Result
 	Catalog catalog.Catalog
 	Hidden  []string
+	// Shape returns what the model is shown of a tool in this turn; nil = the tool's own
+	// description and schema.
+	Shape func(toolset.Spec) toolset.Spec
+	// CatalogInTool says that a tool's description holds the catalog: the prompt has none.
+	CatalogInTool bool
 }
 
 // Confirmer asks a person. Confirm blocks until there is an answer or ctx ends; an
@@ -130,6 +144,7 @@ func New(d Deps) (*Runner, error) {
 		r.tools[spec.Name] = t
 		r.specs = append(r.specs, spec)
 	}
+	r.specs = deferred(r.specs, r.tools, cmp.Or(d.MaxTools, maxTools))
 	return r, nil
 }
 

@@ -31,6 +31,7 @@ type turn struct {
 
 	plan     Plan
 	notes    []string        // for the model, about what could not be started
+	reminder string          // before the request, of a skill that the person named
 	blocks   []Block         // of the last request
 	messages []model.Message // of this turn, after the request
 	account  account

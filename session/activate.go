@@ -51,6 +51,7 @@ type Activation struct {
 	Preload, OneShot bool
 	Tokens           int // of Text; 0 where the text went into a result
 	ToolNames        []string
+	Scripts          []string // what can be run of it, sorted; listed, not opened
 	Record           *registry.Record
 
 	placeholders bool // the body takes arguments

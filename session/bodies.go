@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (sourceBodies) Load(ctx context.Context, r *registry.Record) (Body, error) 
 }
 
 // hidden reports whether a segment of a path is hidden.
-func hidden(path string) bool { return strings.HasPrefix(path, ".") || strings.Contains(path, "/.") }
+func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
 
 // binaryKinds are the extensions of files that no model can read as text. The list
 // names files and does not open them.
@@ -78,9 +79,23 @@ var binaryKinds = [...]string{
 	".mp3", ".mp4", ".wav", ".mov", ".avi", ".docx", ".xlsx", ".pptx", ".odt", ".sqlite", ".db", ".bin",
 }
 
-func binary(path string) bool {
-	dot := strings.LastIndexByte(path, '.')
-	return dot >= 0 && slices.Contains(binaryKinds[:], strings.ToLower(path[dot:]))
+func binary(p string) bool {
+	return slices.Contains(binaryKinds[:], strings.ToLower(path.Ext(p)))
+}
+
+// scriptKinds are the extensions of files below scripts/ that count as scripts without
+// an execute bit.
+var scriptKinds = [...]string{".sh", ".bash", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".ps1", ".go"}
+
+// scriptsOf returns the files that can be run.
+func scriptsOf(files []File) []string {
+	var out []string
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, "scripts/") && len(out) < maxFiles && (f.Executable || slices.Contains(scriptKinds[:], strings.ToLower(path.Ext(f.Path)))) {
+			out = append(out, f.Path)
+		}
+	}
+	return out
 }
 
 // count returns the tokens of text in the encoding that budgets are given in.

@@ -32,6 +32,7 @@ type Effective struct {
 	PreApproved   []PreApproval
 	Model, Effort string
 	Prompt        string
+	Discovered    []string // deferred tools that are shown; without doubles, in the order of finding
 }
 
 // listModes says what a skill's allow list means; dialects that are not named keep it.
@@ -72,9 +73,10 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 		if a.Prompt != nil {
 			prompts = appendPrompt(prompts, *a.Prompt)
 		}
+		e.Discovered = append(e.Discovered, a.Discover...)
 		e.addTools(a, mode, inForce[a.Seq])
 	})
-	e.Deny = unique(e.Deny)
+	e.Deny, e.Discovered = unique(e.Deny), unique(e.Discovered)
 	e.Prompt = strings.Join(prompts, promptJoint)
 	return e
 }

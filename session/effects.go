@@ -28,7 +28,7 @@ func (t *Turn) effects(r Request, c *candidate) {
 	act.Args, act.HasArgs = r.Args, r.HasArgs
 	act.Turn, act.At = t.number, t.s.o.Clock()
 	act.Preload, act.OneShot, act.ToolNames = r.Preload, s.Meta.OneShot, s.Meta.ToolNames
-	act.Record = c.rec
+	act.Record, act.Scripts = c.rec, scriptsOf(c.body.Files)
 	act.InResult = !r.Replace && !r.Preload && !r.Insert && r.Actor == ActorModel
 	act.Scope = t.scope(r, c)
 	c.tools = t.policy(c)

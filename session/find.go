@@ -33,7 +33,14 @@ func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record
 	}
 	var ambiguous *registry.AmbiguousError
 	if errors.As(err, &ambiguous) {
-		return nil, t.ambiguous(name, ambiguous.Candidates)
+		r := t.ambiguous(name, ambiguous.Candidates)
+		if ambiguous.Code != "" {
+			r.Code, r.Message, r.worded = ambiguous.Code, ambiguous.Code+": "+field(ambiguous.Error()), true
+		}
+		if ambiguous.Message != "" {
+			r.Message, r.worded = field(ambiguous.Message), true
+		}
+		return nil, r
 	}
 	r := t.unknown(name, actor, tools)
 	if rec != nil && actor != ActorModel && actor != ActorSignal && len(rec.Reasons) > 0 {
@@ -186,6 +193,21 @@ func (t *Turn) Ready(address string) bool {
 	return ready
 }
 
+// ActiveSkill returns the newest activation that answers to name.
+func (t *Turn) ActiveSkill(name string) (Activation, bool) {
+	want := t.s.own.name(name)
+	var found *Activation
+	t.s.Layers().each(func(a *Applied) {
+		if a.Skill != nil && a.Skill.answersTo(want) {
+			found = a.Skill
+		}
+	})
+	if found == nil {
+		return Activation{}, false
+	}
+	return *found, true
+}
+
 // Resolve finds the skill whose files actor wants to read: an active one, or one
 // that actor could start. A refusal counts as a failed load.
 func (t *Turn) Resolve(ctx context.Context, name string, actor Actor, tools ToolNames) (*registry.Record, *Refusal, error) {
@@ -194,16 +216,10 @@ func (t *Turn) Resolve(ctx context.Context, name string, actor Actor, tools Tool
 	if t.ended {
 		return nil, nil, ErrEnded
 	}
-	c := &candidate{asked: t.s.own.name(name)}
-	var active *registry.Record
-	t.s.Layers().each(func(a *Applied) {
-		if a.Skill != nil && a.Skill.answersTo(c.asked) {
-			active = a.Skill.Record
-		}
-	})
-	if active != nil {
-		return active, nil, nil
+	if active, ok := t.ActiveSkill(name); ok {
+		return active.Record, nil, nil
 	}
+	c := &candidate{asked: t.s.own.name(name)}
 	for _, step := range checks[:checksBeforeText] {
 		refusal, err := step(ctx, t, Request{Actor: actor, Tools: tools}, c)
 		if err != nil {

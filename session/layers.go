@@ -54,6 +54,9 @@ type Patch struct {
 	Tools  *ToolPolicy
 	Model  *ModelOverride
 	Prompt *string // appended to the system prompt; blank = none
+
+	// Discover are tools that are shown to the model from now on though they are deferred.
+	Discover []string
 }
 
 // Provenance says who applied a patch, through what, and when.

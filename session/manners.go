@@ -19,6 +19,7 @@ type manner struct {
 
 	again   bool // a repeated load gives the text again
 	forgets bool // a load whose text is the result of a call leaves nothing behind
+	shouts  bool // codes are in capitals
 	reminds bool // a leading slash name is left to the model, with a reminder before it
 }
 
@@ -32,7 +33,7 @@ var manners = map[skill.Dialect]manner{
 		words: absent(soft("Local skill not found: %s"), "skill_conditions"),
 	},
 	skill.Mastra: {
-		layout: bareBody, exact: true, again: true, forgets: true,
+		layout: bareBody, exact: true, again: true, forgets: true, shouts: true,
 		words: absent(withPaths),
 	},
 	skill.Blade: {
@@ -51,6 +52,9 @@ var manners = map[skill.Dialect]manner{
 // Reminds reports whether a leading slash name is the model's to follow: then no skill
 // is started by it, and a Reminder stands before the message.
 func (s *Session) Reminds() bool { return s.own.reminds }
+
+// Shouts reports whether the dialect writes the codes of its own in capitals.
+func (s *Session) Shouts() bool { return s.own.shouts }
 
 // name cleans a name the way the dialect does.
 func (m *manner) name(raw string) string {

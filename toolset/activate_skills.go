@@ -2,30 +2,21 @@ package toolset
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/skill"
 )
 
 // activateTool makes a set of skills the active one.
-type activateTool struct{ o Options }
+type activateTool struct{ shape }
 
 const activateSchema = `{"type":"object","properties":{"ids":{"type":"array","items":{"type":"string","maxLength":512},"maxItems":32},"confirmed":{"type":"boolean"}},"required":["ids"],"additionalProperties":false}`
 
-func (t *activateTool) Spec() Spec {
-	return Spec{
-		Name: t.o.name(NameActivate), Description: t.o.describe(NameActivate), Toolset: "skills",
-		Input: json.RawMessage(activateSchema),
-		Tier:  gate.ReadOnly, Mode: Alone, ReadOnly: true,
-	}
-}
-
 // Call ignores confirmed: consent is a person's answer to the gate, not a model's word.
 func (t *activateTool) Call(ctx context.Context, c Call) (Result, error) {
-	in := parseInput(c.Input)
+	in := t.input(c)
 	ids := in.texts("ids", 32, true)
 	confirmed := in.flag("confirmed")
 	if in.fault != nil {
@@ -33,7 +24,7 @@ func (t *activateTool) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	res, err := c.Turn.Activate(ctx, session.Request{
 		Names: ids, Replace: true, Actor: session.ActorModel, Tools: t.o.names(c),
-		By: session.Provenance{Tool: t.Spec().Name, CallID: c.ID},
+		By: session.Provenance{Tool: t.spec.Name, CallID: c.ID},
 	})
 	if err != nil {
 		return engineError(err)
@@ -80,6 +71,11 @@ func (t *activateTool) report(res session.Result) string {
 	lines = line(lines, "tools limited by", res.Limiting)
 	lines = line(lines, "tools", t.tools(res))
 	lines = append(lines, notes...)
+	if t.o.Inline && t.o.Dialect == skill.Minara {
+		for _, l := range res.Loaded {
+			lines = append(lines, l.Text)
+		}
+	}
 	if len(lines) == 0 {
 		return "no skill is active"
 	}

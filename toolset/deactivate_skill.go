@@ -2,26 +2,18 @@ package toolset
 
 import (
 	"context"
-	"encoding/json"
-
-	"github.com/deftskills/deft/gate"
 )
 
 // deactivateTool ends one active skill.
-type deactivateTool struct{ o Options }
+type deactivateTool struct{ shape }
 
 const deactivateSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512}},"required":["name"],"additionalProperties":false}`
 
-func (t *deactivateTool) Spec() Spec {
-	return Spec{
-		Name: t.o.name(NameDeactivate), Description: t.o.describe(NameDeactivate), Toolset: "skills",
-		Input: json.RawMessage(deactivateSchema),
-		Tier:  gate.ReadOnly, Mode: Parallel,
-	}
-}
+// Present implements Passing.
+func (t *deactivateTool) Present(n Now) bool { return len(n.Active) > 0 }
 
 func (t *deactivateTool) Call(_ context.Context, c Call) (Result, error) {
-	in := parseInput(c.Input)
+	in := t.input(c)
 	name, _ := in.text("name", maxName, true)
 	if in.fault != nil {
 		return *in.fault, nil

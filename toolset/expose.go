@@ -2,10 +2,11 @@ package toolset
 
 import (
 	"context"
-	"slices"
 
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
@@ -32,22 +33,49 @@ const (
 // searchAbove is how many skills a model still overlooks in a list.
 const searchAbove = 20
 
+// OnDemand says whether skills are looked for and loaded by tools of their own, without
+// a list of them in the prompt. Only dialect mastra knows it.
+type OnDemand string
+
+// The ways of loading on demand.
+const (
+	OnDemandOnly   OnDemand = "only"   // in place of the tools that go with a list
+	OnDemandBeside OnDemand = "beside" // beside them, where the host asks for the list too
+)
+
 // The names of the skill tools before any prefix or renaming.
 const (
-	NameSkill       = "skill"
-	NameSkillRead   = "skill_read"
-	NameSkillSearch = "skill_search"
-	NameActivate    = "activate_skills"
-	NameDeactivate  = "deactivate_skill"
+	NameSkill        = "skill"
+	NameLoadSkill    = "load_skill" // of dialect mastra on demand
+	NameSkillRead    = "skill_read"
+	NameActivate     = "activate_skills"
+	NameDeactivate   = "deactivate_skill"
+	NameSkillSearch  = "skill_search"
+	NameSearchSkills = "search_skills" // of dialect mastra on demand
+	NameSkillRun     = "skill_run"
+	NameToolSearch   = "tool_search"
+	NameToolInvoke   = "tool_invoke"
 )
 
 // Options configures the skill tools. The zero value is useful.
 type Options struct {
+	Dialect  skill.Dialect     // "" = deft
 	Prefix   string            // put before every name, for hosts that share a name space
 	Names    map[string]string // other names for single tools; wins over Prefix
-	Style    Style             // "" = StyleSkill
+	Style    Style             // "" = StyleSkill; only where the dialect has both
 	Search   SearchMode        // "" = SearchAuto
-	Searcher Searcher          // nil = skill_search does not exist
+	OnDemand OnDemand          // "" = not
+	TopK     int               // hits of a search where the call names no number; 0 = 5
+	MinScore float64           // of search_skills: hits below it are left out
+	// Strict refuses arguments that a tool does not know, instead of leaving them aside.
+	Strict bool
+	// Inline puts the texts of a replacing set into the result too, in dialect minara.
+	Inline bool
+	// HostFiles says that the host has tools which read the files of skills wherever they
+	// lie; the dialects of the open standard then go without a reader of their own.
+	HostFiles bool
+	Searcher  Searcher     // nil = skill_search does not exist
+	Scripts   ScriptRunner // nil = the host runs no scripts: skill_run does not exist
 	// Tier tells the tier of another registered tool, for texts that name it.
 	Tier func(tool string) (gate.Tier, bool)
 }
@@ -75,39 +103,24 @@ type Hit struct {
 	Snippet              string
 }
 
-// name is the exposed name of a skill tool.
-func (o Options) name(base string) string {
-	if n := o.Names[base]; n != "" {
-		return n
+// SearchName is the name that the tool for looking for skills has or would have; a
+// catalog is rendered with it before it is known whether the tool is shown. "" = there
+// is none.
+func (o Options) SearchName() string {
+	if name := o.Name(NameSkillSearch); name != "" {
+		return name
 	}
-	return o.Prefix + base
+	return o.Name(NameSearchSkills)
 }
 
-// SearchName is the name that skill_search has or would have; a catalog is rendered
-// with it before it is known whether the tool is shown.
-func (o Options) SearchName() string { return o.name(NameSkillSearch) }
-
-// Skills returns every skill tool that the options allow, for the table of the gate
-// and for hosts that show all of them. Exposed says which of them a turn shows.
-func Skills(o Options) []Tool {
-	all := []Tool{&skillTool{o}, &readTool{o}, &activateTool{o}, &deactivateTool{o}}
-	if o.Searcher != nil {
-		all = append(all, &searchTool{o})
+// LoaderName is the tool that starts what was found.
+func (o Options) LoaderName() string {
+	for _, base := range [...]string{NameSkill, NameLoadSkill, NameActivate} {
+		if name := o.Name(base); name != "" {
+			return name
+		}
 	}
-	return slices.DeleteFunc(all, func(t Tool) bool { return !o.allows(t.Spec().Name) })
-}
-
-// allows reports whether the options let a tool exist at all.
-func (o Options) allows(name string) bool {
-	switch name {
-	case o.name(NameSkill):
-		return o.Style != StyleSet
-	case o.name(NameActivate):
-		return o.Style == StyleSet || o.Style == StyleBoth
-	case o.name(NameSkillSearch):
-		return o.Searcher != nil && o.Search != SearchNever
-	}
-	return true
+	return ""
 }
 
 // View is what exposure depends on.
@@ -115,31 +128,51 @@ type View struct {
 	Snapshot        *registry.Snapshot
 	CatalogMentions bool // the rendered catalog sends the model to skill_search
 	Active          int  // active skills now
+	Scripts         bool // an active skill whose code counts has a script
+	Deferred        bool // there are tools that the model is not shown by themselves
+}
+
+// moments say when a tool is shown in a turn.
+var moments = map[string]func(o Options, v View, visible int, readable bool) bool{
+	"always":   func(Options, View, int, bool) bool { return true },
+	"visible":  func(_ Options, _ View, visible int, _ bool) bool { return visible > 0 },
+	"readable": func(_ Options, v View, _ int, readable bool) bool { return readable || v.Active > 0 },
+	"no_host_files": func(o Options, v View, _ int, readable bool) bool {
+		return !o.HostFiles && (readable || v.Active > 0)
+	},
+	"search": func(o Options, v View, visible int, _ bool) bool {
+		return visible > 0 && (o.Search == SearchAlways || v.CatalogMentions || visible > searchAbove)
+	},
+	"option":   func(o Options, _ View, visible int, _ bool) bool { return visible > 0 && o.Search == SearchAlways },
+	"active":   func(_ Options, v View, _ int, _ bool) bool { return v.Active > 0 },
+	"script":   func(_ Options, v View, _ int, _ bool) bool { return v.Scripts },
+	"deferred": func(_ Options, v View, _ int, _ bool) bool { return v.Deferred },
 }
 
 // Exposed returns the names of the skill tools that a model is shown, in the order
-// of Skills. It is a function of its arguments: compute it once a turn; only
-// deactivate_skill follows the active skills from step to step.
+// of Skills. It is a function of its arguments: compute it once a turn; only tools
+// that are Passing follow the turn from step to step.
 func Exposed(o Options, v View) []string {
 	visible, readable := survey(v.Snapshot)
-	if visible == 0 && v.Active == 0 {
-		return nil
-	}
-	shown := map[string]bool{
-		o.name(NameSkill):      visible > 0,
-		o.name(NameActivate):   visible > 0,
-		o.name(NameSkillRead):  readable || v.Active > 0,
-		o.name(NameDeactivate): v.Active > 0,
-		o.name(NameSkillSearch): visible > 0 &&
-			(o.Search == SearchAlways || v.CatalogMentions || visible > searchAbove),
-	}
 	var out []string
-	for _, t := range Skills(o) {
-		if name := t.Spec().Name; shown[name] {
-			out = append(out, name)
+	for _, k := range kinds {
+		if f, ok := o.face(k.base); ok && moments[f.When](o, v, visible, readable) {
+			out = append(out, o.name(k.base, f))
 		}
 	}
 	return out
+}
+
+// Now is what the presence of some tools depends on within a turn.
+type Now struct {
+	Active   []session.Activation
+	Deferred bool // there are tools that the model is not shown by themselves
+}
+
+// Passing is a tool that comes and goes from step to step.
+type Passing interface {
+	// Present reports whether the tool exists now.
+	Present(n Now) bool
 }
 
 // survey counts the skills that a model may start and tells whether any of them can

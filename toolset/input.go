@@ -10,16 +10,36 @@ import (
 	"strings"
 )
 
-// aliases are other spellings of an argument that models use; the first present one
-// of a list counts, the argument's own name before all.
-var aliases = map[string][]string{
-	"name":      {"skill", "skill_name", "skillName"},
-	"arguments": {"args"},
-	"startLine": {"start_line"},
-	"endLine":   {"end_line"},
-	"names":     {"skillNames", "skill_names"},
-	"topK":      {"top_k"},
-	"path":      {"file_path", "filePath"},
+// synonyms are the spellings of one argument that models and dialects use, our own
+// first.
+var synonyms = [...][]string{
+	{"name", "skill", "skill_name", "skillName", "skill_id"},
+	{"arguments", "args"},
+	{"startLine", "start_line"},
+	{"endLine", "end_line"},
+	{"names", "skillNames", "skill_names"},
+	{"topK", "top_k"},
+	{"path", "file_path", "filePath"},
+}
+
+// spellings returns every spelling of an argument, the given one first.
+func spellings(name string) []string {
+	for _, group := range synonyms {
+		if slices.Contains(group, name) {
+			return append([]string{name}, group...)
+		}
+	}
+	return []string{name}
+}
+
+// ownName is our spelling of an argument.
+func ownName(name string) string {
+	for _, group := range synonyms {
+		if slices.Contains(group, name) {
+			return group[0]
+		}
+	}
+	return name
 }
 
 // input reads the arguments of one call. The first problem stays; later reads of a
@@ -27,6 +47,7 @@ var aliases = map[string][]string{
 type input struct {
 	values map[string]json.RawMessage
 	used   map[string]bool
+	said   map[string]string // how the schema spells our names; nil = the same
 	fault  *Result
 }
 
@@ -41,6 +62,14 @@ func parseInput(raw json.RawMessage) *input {
 	return in
 }
 
+// say is the schema's name of an argument.
+func (in *input) say(name string) string {
+	if said := in.said[name]; said != "" {
+		return said
+	}
+	return name
+}
+
 func (in *input) bad(format string, args ...any) {
 	if in.fault == nil {
 		r := refuse("bad_args", fmt.Sprintf(format, args...)+". Correct the arguments and call again.")
@@ -50,7 +79,7 @@ func (in *input) bad(format string, args ...any) {
 
 // take returns the raw value of an argument under its name or an alias.
 func (in *input) take(name string) (json.RawMessage, bool) {
-	for _, key := range append([]string{name}, aliases[name]...) {
+	for _, key := range spellings(name) {
 		if v, ok := in.values[key]; ok {
 			in.used[key] = true
 			if string(v) == "null" {
@@ -67,16 +96,16 @@ func (in *input) text(name string, max int, required bool) (s string, given bool
 	v, ok := in.take(name)
 	if !ok {
 		if required {
-			in.bad("%s is missing", name)
+			in.bad("%s is missing", in.say(name))
 		}
 		return "", false
 	}
 	if json.Unmarshal(v, &s) != nil {
-		in.bad("%s: got %s, want a string", name, kindOf(v))
+		in.bad("%s: got %s, want a string", in.say(name), kindOf(v))
 		return "", false
 	}
 	if len(s) > max {
-		in.bad("%s: %d bytes, limit %d", name, len(s), max)
+		in.bad("%s: %d bytes, limit %d", in.say(name), len(s), max)
 		return "", false
 	}
 	return s, true
@@ -98,7 +127,7 @@ func (in *input) whole(name string, def int) int {
 			return n
 		}
 	}
-	in.bad("%s: got %s, want a whole number", name, kindOf(v))
+	in.bad("%s: got %s, want a whole number", in.say(name), kindOf(v))
 	return def
 }
 
@@ -107,7 +136,7 @@ func (in *input) texts(name string, max int, required bool) []string {
 	v, ok := in.take(name)
 	if !ok {
 		if required {
-			in.bad("%s is missing", name)
+			in.bad("%s is missing", in.say(name))
 		}
 		return nil
 	}
@@ -118,10 +147,10 @@ func (in *input) texts(name string, max int, required bool) []string {
 	case json.Unmarshal(v, &one) == nil:
 		list = []string{one}
 	default:
-		in.bad("%s: got %s, want a list of strings", name, kindOf(v))
+		in.bad("%s: got %s, want a list of strings", in.say(name), kindOf(v))
 	}
 	if len(list) > max {
-		in.bad("%s: %d entries, limit %d", name, len(list), max)
+		in.bad("%s: %d entries, limit %d", in.say(name), len(list), max)
 		return nil
 	}
 	return list
@@ -132,7 +161,7 @@ func (in *input) flag(name string) bool {
 	v, ok := in.take(name)
 	var b bool
 	if ok && json.Unmarshal(v, &b) != nil {
-		in.bad("%s: got %s, want true or false", name, kindOf(v))
+		in.bad("%s: got %s, want true or false", in.say(name), kindOf(v))
 	}
 	return b
 }

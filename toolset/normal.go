@@ -6,32 +6,28 @@ import (
 	"strings"
 )
 
-// normal rewrites the arguments of a call into the form of the schema: an alias
-// becomes the name that it stands for where that is absent, a number in quotes
-// becomes a number, one text becomes a list of one. Whoever checks arguments asks
-// for this first, so that the check, the consent and the handler see one form.
-// Everything else stays as it is, to be refused by name.
-func normal(schema string, args json.RawMessage) json.RawMessage {
-	var s struct {
-		Properties map[string]struct {
-			Type string `json:"type"`
-		} `json:"properties"`
-	}
+// normal rewrites the arguments of a call into the form of the schema: another spelling
+// of a name becomes the schema's where that is absent, a number in quotes becomes a
+// number, one text becomes a list of one. Whoever checks arguments asks for this
+// first, so that the check, the consent and the handler see one form. Everything else
+// stays as it is, to be refused by name.
+func normal(schema, args json.RawMessage) json.RawMessage {
 	var values map[string]json.RawMessage
-	if json.Unmarshal([]byte(schema), &s) != nil || json.Unmarshal(args, &values) != nil || values == nil {
+	props := properties(schema)
+	if props == nil || json.Unmarshal(args, &values) != nil || values == nil {
 		return args
 	}
 	changed := false
-	for name, p := range s.Properties {
-		for _, other := range aliases[name] {
+	for name, want := range props {
+		for _, other := range spellings(name) {
 			v, given := values[other]
-			_, own := s.Properties[other]
+			_, own := props[other]
 			if _, there := values[name]; given && !own && !there {
 				values[name], changed = v, true
 				delete(values, other)
 			}
 		}
-		if v, ok := retyped(p.Type, values[name]); ok {
+		if v, ok := retyped(want, values[name]); ok {
 			values[name], changed = v, true
 		}
 	}
@@ -41,6 +37,23 @@ func normal(schema string, args json.RawMessage) json.RawMessage {
 	out, err := json.Marshal(values)
 	if err != nil {
 		return args
+	}
+	return out
+}
+
+// properties returns the types of a schema's properties by name, nil for no schema.
+func properties(schema json.RawMessage) map[string]string {
+	var s struct {
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	out := make(map[string]string, len(s.Properties))
+	for name, p := range s.Properties {
+		out[name] = p.Type
 	}
 	return out
 }
@@ -62,44 +75,31 @@ func retyped(want string, v json.RawMessage) (json.RawMessage, bool) {
 }
 
 // Normalize returns args in the form of the schema; see normal.
-func (t *skillTool) Normalize(args json.RawMessage) json.RawMessage { return normal(skillSchema, args) }
-
-// Normalize returns args in the form of the schema; see normal.
-func (t *readTool) Normalize(args json.RawMessage) json.RawMessage {
-	return normal(skillReadSchema, args)
-}
-
-// Normalize returns args in the form of the schema; see normal.
-func (t *searchTool) Normalize(args json.RawMessage) json.RawMessage {
-	return normal(skillSearchSchema, args)
-}
-
-// Normalize returns args in the form of the schema; see normal.
-func (t *activateTool) Normalize(args json.RawMessage) json.RawMessage {
-	return normal(activateSchema, args)
-}
-
-// Normalize returns args in the form of the schema; see normal.
-func (t *deactivateTool) Normalize(args json.RawMessage) json.RawMessage {
-	return normal(deactivateSchema, args)
-}
-
-// Normalize returns args in the form of the schema; see normal.
 func (t *fileReadTool) Normalize(args json.RawMessage) json.RawMessage {
-	return normal(readSchema, args)
+	return normal(json.RawMessage(readSchema), args)
 }
 
 // Normalize returns args in the form of the schema; see normal.
-func (t *writeTool) Normalize(args json.RawMessage) json.RawMessage { return normal(writeSchema, args) }
+func (t *writeTool) Normalize(args json.RawMessage) json.RawMessage {
+	return normal(json.RawMessage(writeSchema), args)
+}
 
 // Normalize returns args in the form of the schema; see normal.
-func (t *editTool) Normalize(args json.RawMessage) json.RawMessage { return normal(editSchema, args) }
+func (t *editTool) Normalize(args json.RawMessage) json.RawMessage {
+	return normal(json.RawMessage(editSchema), args)
+}
 
 // Normalize returns args in the form of the schema; see normal.
-func (t *globTool) Normalize(args json.RawMessage) json.RawMessage { return normal(globSchema, args) }
+func (t *globTool) Normalize(args json.RawMessage) json.RawMessage {
+	return normal(json.RawMessage(globSchema), args)
+}
 
 // Normalize returns args in the form of the schema; see normal.
-func (t *grepTool) Normalize(args json.RawMessage) json.RawMessage { return normal(grepSchema, args) }
+func (t *grepTool) Normalize(args json.RawMessage) json.RawMessage {
+	return normal(json.RawMessage(grepSchema), args)
+}
 
 // Normalize returns args in the form of the schema; see normal.
-func (t *todoTool) Normalize(args json.RawMessage) json.RawMessage { return normal(todoSchema, args) }
+func (t *todoTool) Normalize(args json.RawMessage) json.RawMessage {
+	return normal(json.RawMessage(todoSchema), args)
+}

@@ -2,10 +2,8 @@ package toolset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
-	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/session"
 )
@@ -14,20 +12,12 @@ import (
 const maxName = 512
 
 // skillTool starts one skill and answers with its text.
-type skillTool struct{ o Options }
+type skillTool struct{ shape }
 
 const skillSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"arguments":{"type":"string","maxLength":16384}},"required":["name"],"additionalProperties":false}`
 
-func (t *skillTool) Spec() Spec {
-	return Spec{
-		Name: t.o.name(NameSkill), Description: t.o.describe(NameSkill), Toolset: "skills",
-		Input: json.RawMessage(skillSchema),
-		Tier:  gate.ReadOnly, Mode: Alone, ReadOnly: true,
-	}
-}
-
 func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
-	in := parseInput(c.Input)
+	in := t.input(c)
 	name, _ := in.text("name", maxName, true)
 	args, has := in.text("arguments", limits.DefaultSession().ArgsModel, false)
 	if in.fault != nil {
@@ -35,7 +25,7 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	res, err := c.Turn.Activate(ctx, session.Request{
 		Names: []string{name}, Args: args, HasArgs: has, Actor: session.ActorModel,
-		Tools: t.o.names(c), By: session.Provenance{Tool: t.Spec().Name, CallID: c.ID},
+		Tools: t.o.names(c), By: session.Provenance{Tool: t.spec.Name, CallID: c.ID},
 	})
 	if err != nil {
 		return engineError(err)
@@ -53,8 +43,8 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 
 // names are the tool names that texts of the session may mention.
 func (o Options) names(c Call) session.ToolNames {
-	n := session.ToolNames{Read: o.name(NameSkillRead)}
-	if search := o.name(NameSkillSearch); o.allows(search) && (c.Shown == nil || c.Shown(search)) {
+	n := session.ToolNames{Read: o.Name(NameSkillRead)}
+	if search := o.SearchName(); search != "" && (c.Shown == nil || c.Shown(search)) {
 		n.Search = search
 	}
 	return n
@@ -62,7 +52,7 @@ func (o Options) names(c Call) session.ToolNames {
 
 // refused makes r the answer for a name that was refused.
 func (r *Result) refused(why session.Refusal) {
-	r.Code, r.IsError, r.Retry = why.Code, true, RetryCorrected
+	r.Code, r.IsError, r.Retry = why.Code, !why.Soft, RetryCorrected
 	if why.Final {
 		r.Retry = RetryFinal
 	}

@@ -2,7 +2,6 @@ package toolset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
@@ -27,17 +26,9 @@ const (
 )
 
 // readTool reads the files of a skill, wherever the skill lies and nothing beside it.
-type readTool struct{ o Options }
+type readTool struct{ shape }
 
 const skillReadSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"path":{"type":"string","maxLength":1024},"startLine":{"type":"integer"},"endLine":{"type":"integer"}},"required":["name","path"],"additionalProperties":false}`
-
-func (t *readTool) Spec() Spec {
-	return Spec{
-		Name: t.o.name(NameSkillRead), Description: t.o.describe(NameSkillRead), Toolset: "skills",
-		Input: json.RawMessage(skillReadSchema),
-		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
-	}
-}
 
 // reading is one call on its way.
 type reading struct {
@@ -48,13 +39,18 @@ type reading struct {
 	path  string // cleaned, relative to the skill
 	from  int    // first line wanted; 0 = not given
 	to    int
+
+	bounded bool // lines were asked for
 }
 
 func (t *readTool) Call(ctx context.Context, c Call) (Result, error) {
-	in := parseInput(c.Input)
+	in := t.input(c)
 	name, _ := in.text("name", maxName, true)
 	p, _ := in.text("path", maxPath, true)
 	r := reading{t: t, c: c, asked: p, from: in.whole("startLine", 0), to: in.whole("endLine", 0)}
+	_, from := in.take("startLine")
+	_, to := in.take("endLine")
+	r.bounded = from || to
 	if in.fault != nil {
 		return *in.fault, nil
 	}
@@ -75,10 +71,11 @@ func (t *readTool) Call(ctx context.Context, c Call) (Result, error) {
 
 func (r *reading) run(ctx context.Context) (Result, error) {
 	var ok bool
-	if r.path, ok = r.relative(); !ok {
-		return r.fail("path_outside", r.outside()), nil
-	}
-	if hidden(r.path) {
+	r.path, ok = inside(r.asked, r.rec)
+	switch {
+	case !ok, r.assets() && slices.Contains(strings.Split(slashed(r.asked), "/"), ".."):
+		return r.outside(), nil
+	case hidden(r.path) && !r.assets():
 		return r.unknown(ctx), nil
 	}
 	f, err := r.open(ctx)
@@ -87,6 +84,8 @@ func (r *reading) run(ctx context.Context) (Result, error) {
 	}
 	switch {
 	case err == nil:
+	case r.assets() && !errors.Is(err, source.ErrOutside):
+		return r.unknown(ctx), nil
 	case errors.Is(err, source.ErrSpecial):
 		return r.fail("not_a_file", fmt.Sprintf("%s in %s is not a regular file.", quote(r.asked), r.skill())), nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrPermission):
@@ -94,14 +93,17 @@ func (r *reading) run(ctx context.Context) (Result, error) {
 	default:
 		// A link that leaves the skill, or anything that cannot be shown to stay: the
 		// answer is the same whether or not something is there.
-		return r.fail("path_outside", r.outside()), nil
+		return r.outside(), nil
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
 		return r.unknown(ctx), nil
 	}
-	if st.IsDir() {
+	switch {
+	case st.IsDir() && r.assets():
+		return r.unknown(ctx), nil
+	case st.IsDir():
 		return r.folder(f), nil
 	}
 	return r.content(f, st)
@@ -114,17 +116,13 @@ func (r *reading) open(ctx context.Context) (fs.File, error) {
 	return r.rec.From.Open(ctx, r.rec.Entry, r.path)
 }
 
-// relative cleans the path argument as text. It is false for everything that does
-// not stay below the skill: a leading slash, a drive, a share, NUL, too many "..".
-func (r *reading) relative() (string, bool) {
-	p := strings.ReplaceAll(r.asked, `\`, "/")
-	for _, v := range []string{"${SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "${DEFT_SKILL_DIR}"} {
-		if rest, ok := strings.CutPrefix(p, v); ok && (rest == "" || rest[0] == '/') {
-			p = strings.TrimPrefix(rest, "/")
-		}
-	}
-	if dir := strings.ReplaceAll(r.rec.Dir, `\`, "/"); dir != "" {
-		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/') {
+// inside cleans a path argument as text; placeholders and the directory of the skill
+// before it are taken off. It is false for everything that does not stay below the
+// skill: a leading slash, a drive, a share, NUL, too many "..".
+func inside(asked string, rec *registry.Record) (string, bool) {
+	p := slashed(asked)
+	for _, v := range []string{"${SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "${DEFT_SKILL_DIR}", slashed(rec.Dir)} {
+		if rest, ok := strings.CutPrefix(p, v); ok && v != "" && (rest == "" || rest[0] == '/') {
 			p = strings.TrimPrefix(rest, "/")
 		}
 	}
@@ -136,6 +134,15 @@ func (r *reading) relative() (string, bool) {
 		return "", false
 	}
 	return p, true
+}
+
+// slashed writes a path with forward slashes, and its drive, if it has one, in lower case.
+func slashed(p string) string {
+	p = strings.ReplaceAll(p, `\`, "/")
+	if drive(p) {
+		p = strings.ToLower(p[:1]) + p[1:]
+	}
+	return p
 }
 
 func drive(p string) bool {
@@ -155,8 +162,15 @@ func hidden(p string) bool {
 
 func (r *reading) skill() string { return quote(r.rec.Address) }
 
-func (r *reading) outside() string {
-	return fmt.Sprintf("%s is not inside skill %s. Paths are relative to the skill folder.", quote(r.asked), r.skill())
+// assets reports whether files are read the way dialect mastra reads them: a refusal is
+// an answer like any other, a whole file comes bare, nothing is hidden or cut.
+func (r *reading) assets() bool { return r.t.o.Dialect == skill.Mastra }
+
+func (r *reading) outside() Result {
+	if r.assets() {
+		return Result{Text: "Invalid asset path: " + show(r.asked), Code: "path_outside"}
+	}
+	return r.fail("path_outside", fmt.Sprintf("%s is not inside skill %s. Paths are relative to the skill folder.", quote(r.asked), r.skill()))
 }
 
 // fail counts one failed read of the skill; the third one of a turn is final.
@@ -172,6 +186,13 @@ func (r *reading) fail(code, text string) Result {
 // unknown names the files that exist.
 func (r *reading) unknown(ctx context.Context) Result {
 	files := r.files(ctx)
+	if r.assets() {
+		text := fmt.Sprintf("File %q not found in skill %q.", show(r.asked), show(r.rec.Skill.Name))
+		if len(files) > 0 {
+			text += "\nAvailable files: " + strings.Join(files, ", ")
+		}
+		return Result{Text: text, Code: "file_unknown"}
+	}
 	text := fmt.Sprintf("No file %s in %s.", quote(r.asked), r.skill())
 	if near := closePath(r.path, files); near != "" {
 		text += fmt.Sprintf(" Close: %s.", show(near))
@@ -191,11 +212,24 @@ func (r *reading) unknown(ctx context.Context) Result {
 	return r.fail("file_unknown", text)
 }
 
+// assetFolders are the folders whose files dialect mastra names, in this order.
+var assetFolders = [...]string{"references/", "scripts/", "assets/"}
+
 // files are those that may be read. A list that cannot be made names none.
 func (r *reading) files(ctx context.Context) (paths []string) {
 	list, err := source.Resources(ctx, r.rec.Entry)
 	if err != nil {
 		return nil
+	}
+	if r.assets() {
+		for _, dir := range assetFolders {
+			for _, f := range list {
+				if strings.HasPrefix(f.Path, dir) {
+					paths = append(paths, show(f.Path))
+				}
+			}
+		}
+		return paths
 	}
 	for _, f := range list {
 		if !hidden(f.Path) {
@@ -264,7 +298,13 @@ func (r *reading) content(f fs.File, st fs.FileInfo) (Result, error) {
 	if !ok {
 		return r.binary(int64(len(raw)), mediaType(raw), raw), nil
 	}
+	if r.assets() && !r.bounded {
+		return Result{Text: text}, nil
+	}
 	w := window{lines: splitLines(text), from: r.from, to: r.to, maxLines: 4000, maxBytes: 256 << 10}
+	if r.assets() {
+		w.maxLines, w.maxBytes = len(w.lines), len(text)+1
+	}
 	if why := w.empty(show(r.path)); why != "" {
 		return Result{Text: why, Code: "range_empty"}, nil
 	}
@@ -278,10 +318,13 @@ func (r *reading) content(f fs.File, st fs.FileInfo) (Result, error) {
 // binary says what the file is; an image goes to the host beside the text.
 func (r *reading) binary(size int64, media string, raw []byte) Result {
 	at := r.path
-	if r.rec.Dir != "" {
-		at = r.rec.Dir + "/" + r.path
+	if dir := r.rec.Path(); dir != "" && (r.rec.Dir != "" || r.assets()) {
+		at = dir + "/" + r.path
 	}
 	text := fmt.Sprintf("Binary file: %s (%d bytes)", show(at), size)
+	if r.assets() {
+		return Result{Text: text}
+	}
 	if media != "" {
 		text += ", " + media
 	}

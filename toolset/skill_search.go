@@ -2,14 +2,13 @@ package toolset
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/skill"
 )
 
 const (
@@ -21,23 +20,15 @@ const (
 )
 
 // searchTool finds skills by what they hold.
-type searchTool struct{ o Options }
+type searchTool struct{ shape }
 
 const skillSearchSchema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":2048},"names":{"type":"array","items":{"type":"string","maxLength":512},"maxItems":200},"topK":{"type":"integer","minimum":1,"maximum":20}},"required":["query"],"additionalProperties":false}`
 
-func (t *searchTool) Spec() Spec {
-	return Spec{
-		Name: t.o.name(NameSkillSearch), Description: t.o.describe(NameSkillSearch), Toolset: "skills",
-		Input: json.RawMessage(skillSearchSchema),
-		Tier:  gate.ReadOnly, Mode: Parallel, ReadOnly: true,
-	}
-}
-
 func (t *searchTool) Call(ctx context.Context, c Call) (Result, error) {
-	in := parseInput(c.Input)
+	in := t.input(c)
 	query, _ := in.text("query", maxQuery*utf8.UTFMax, true)
 	names := in.texts("names", maxNames, false)
-	topK := min(max(in.whole("topK", defaultTopK), 1), maxTopK)
+	topK := min(max(in.whole("topK", t.o.topK()), 1), maxTopK)
 	if n := utf8.RuneCountInString(query); n > maxQuery {
 		in.bad("query: %d characters, limit %d", n, maxQuery)
 	}
@@ -58,6 +49,9 @@ func (t *searchTool) Call(ctx context.Context, c Call) (Result, error) {
 		if err != nil {
 			return refuse("search_failed", "The search failed. Go on without it."), nil
 		}
+	}
+	if t.o.Dialect == skill.Mastra {
+		return Result{Text: previews(found), Structured: found}, nil
 	}
 	return Result{Text: in.note() + t.report(found, unknown), Structured: found}, nil
 }
@@ -92,7 +86,7 @@ func (t *searchTool) report(f Found, unknown []string) string {
 		parts = append(parts, hitText(h, f.Hits[0].Score))
 	}
 	if len(f.Hits) > 0 {
-		parts = append(parts, fmt.Sprintf("Load with %s(%q) if it fits the task.", t.o.loader(), show(f.Hits[0].Address)))
+		parts = append(parts, fmt.Sprintf("Load with %s(%q) if it fits the task.", t.o.LoaderName(), show(f.Hits[0].Address)))
 	}
 	if len(unknown) > 0 {
 		parts = append(parts, "Unknown in names: "+strings.Join(unknown, ", "))
@@ -101,14 +95,6 @@ func (t *searchTool) report(f Found, unknown []string) string {
 		parts = append(parts, "The search was incomplete: "+show(f.Degraded))
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-// loader is the tool that starts what was found.
-func (o Options) loader() string {
-	if o.Style == StyleSet {
-		return o.name(NameActivate)
-	}
-	return o.name(NameSkill)
 }
 
 func hitText(h Hit, top int64) string {
@@ -133,4 +119,26 @@ func hitText(h Hit, top int64) string {
 		text += "\n> " + show(h.Snippet)
 	}
 	return text
+}
+
+const previewWidth = 200 // characters of a preview
+
+// previews is the answer of dialect mastra.
+func previews(f Found) string {
+	if len(f.Hits) == 0 {
+		return "No results found."
+	}
+	parts := make([]string, 0, len(f.Hits))
+	for _, h := range f.Hits {
+		head := "[" + show(h.Address) + "]"
+		if h.StartLine > 0 {
+			head += fmt.Sprintf(" (lines %d-%d)", h.StartLine, h.EndLine)
+		}
+		text := h.Snippet
+		if r := []rune(text); len(r) > previewWidth {
+			text = string(r[:previewWidth]) + "..."
+		}
+		parts = append(parts, fmt.Sprintf("%s (score: %.2f)\n%s", head, float64(h.Score)/scoreUnit, text))
+	}
+	return strings.Join(parts, "\n\n")
 }

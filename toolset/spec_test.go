@@ -32,30 +32,68 @@ func (noSearch) Search(context.Context, *registry.Snapshot, string, []string, in
 	return Found{}, nil
 }
 
+// noScripts is a ScriptRunner that runs nothing.
+var noScripts = NoSandbox{}
+
 func allTools() []Tool {
-	return append(Skills(Options{Style: StyleBoth, Searcher: noSearch{}}), Files(FileOptions{Workspace: "/w"})...)
+	return append(Skills(Options{Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Files(FileOptions{Workspace: "/w"})...)
+}
+
+// otherTools are the tools of every dialect but deft.
+func otherTools() map[string][]Tool {
+	out := map[string][]Tool{}
+	for _, d := range skill.Dialects() {
+		if d != skill.Deft {
+			out[string(d)] = Skills(Options{Dialect: d, Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts})
+		}
+	}
+	out["mastra on demand"] = Skills(Options{Dialect: skill.Mastra, OnDemand: OnDemandOnly, Searcher: noSearch{}})
+	return out
+}
+
+// everyTool is each tool in each dialect.
+func everyTool() []Tool {
+	out := allTools()
+	for _, name := range slices.Sorted(maps.Keys(otherTools())) {
+		out = append(out, otherTools()[name]...)
+	}
+	return out
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("-golden +now; run with -update if it is meant\n%s", diff)
+	}
 }
 
 func TestDescriptionsAndSchemasAreGolden(t *testing.T) {
 	t.Parallel()
-	var b strings.Builder
-	for _, tool := range allTools() {
-		s := tool.Spec()
-		fmt.Fprintf(&b, "## %s (%s, %s)\n\n%s\n\n%s\n\n", s.Name, s.Tier, s.Mode, s.Description, s.Input)
-	}
-	golden := filepath.Join("testdata", "tools.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
+	write := func(b *strings.Builder, tools []Tool) {
+		for _, tool := range tools {
+			s := tool.Spec()
+			fmt.Fprintf(b, "## %s (%s, %s)\n\n%s\n\n%s\n\n", s.Name, s.Tier, s.Mode, s.Description, s.Input)
 		}
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
+	var deft, others strings.Builder
+	write(&deft, allTools())
+	golden(t, "tools", deft.String())
+	all := otherTools()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&others, "# %s\n\n", name)
+		write(&others, all[name])
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("-golden +now; run with -update if it is meant\n%s", diff)
-	}
+	golden(t, "dialects", others.String())
 }
 
 var (
@@ -67,7 +105,7 @@ var (
 // model calls exactly as the text says.
 func TestDescriptionsNameTheParametersOfTheirSchema(t *testing.T) {
 	t.Parallel()
-	for _, tool := range allTools() {
+	for _, tool := range everyTool() {
 		s := tool.Spec()
 		if n := tokens.O200k().Count(s.Description); n == 0 || n > 220 {
 			t.Errorf("%s: description of %d tokens, want 1 to 220", s.Name, n)
@@ -109,6 +147,7 @@ func TestSchemasAreValidAndAcceptWhatTheyShould(t *testing.T) {
 		"skill": `{"name":"a","arguments":"x"}`, "skill_read": `{"name":"a","path":"b","startLine":1}`, "skill_search": `{"query":"q","topK":3}`,
 		"activate_skills": `{"ids":[]}`, "deactivate_skill": `{"name":"a"}`, "read": `{"path":"a"}`, "write": `{"path":"a","content":""}`,
 		"edit": `{"path":"a","edits":[{"old":"a","new":""}]}`, "glob": `{"pattern":"*"}`, "grep": `{"pattern":"x"}`, "todo": `{"items":[{"text":"a","status":"done"}]}`,
+		"skill_run": `{"name":"a","script":"scripts/x.sh","args":["a"]}`, "tool_search": `{"query":"q"}`, "tool_invoke": `{"tool":"t","input":{"any":1}}`,
 	}
 	for _, tool := range allTools() {
 		s := tool.Spec()
@@ -130,7 +169,7 @@ func TestSchemasAreValidAndAcceptWhatTheyShould(t *testing.T) {
 		if err := resolved.Validate(map[string]any{"nobody": 1.0}); err == nil {
 			t.Errorf("%s accepts anything", s.Name)
 		}
-		if s.Tier != gate.ReadOnly && s.Tier != gate.ConfirmOnce {
+		if s.Tier != gate.ReadOnly && s.Tier != gate.ConfirmOnce && (s.Name != NameSkillRun || s.Tier != gate.AlwaysConfirm) {
 			t.Errorf("%s: tier %s", s.Name, s.Tier)
 		}
 	}
@@ -143,7 +182,7 @@ func TestNamesArePutIntoEveryText(t *testing.T) {
 	for _, tool := range Skills(o) {
 		names = append(names, tool.Spec().Name)
 	}
-	if !slices.Equal(names, []string{"load", "deft_skill_read", "deft_deactivate_skill", "deft_skill_search"}) {
+	if !slices.Equal(names, []string{"load", "deft_skill_read", "deft_deactivate_skill", "deft_skill_search", "deft_tool_search", "deft_tool_invoke"}) {
 		t.Error(names)
 	}
 	if d := o.describe(NameSkillSearch); !strings.Contains(d, "`load`") {

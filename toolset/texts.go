@@ -11,13 +11,26 @@ import (
 //go:embed text/*.md
 var texts embed.FS
 
-// describe returns the description of a tool with the exposed names put in.
-func (o Options) describe(base string) string {
-	return strings.NewReplacer(
-		"{skill}", o.name(NameSkill), "{skill_read}", o.name(NameSkillRead),
-		"{skill_search}", o.name(NameSkillSearch), "{activate_skills}", o.name(NameActivate),
-		"{deactivate_skill}", o.name(NameDeactivate), "{loader}", o.loader(),
-	).Replace(description(base))
+// describe returns a description with the exposed names put in. A line that names a
+// tool which the options do not let exist is left out.
+func (o Options) describe(text string) string {
+	names := map[string]string{
+		"{skill}": o.Name(NameSkill), "{skill_read}": o.Name(NameSkillRead), "{skill_search}": o.SearchName(),
+		"{activate_skills}": o.Name(NameActivate), "{deactivate_skill}": o.Name(NameDeactivate),
+		"{tool_invoke}": o.Name(NameToolInvoke), "{tool_search}": o.Name(NameToolSearch), "{loader}": o.LoaderName(),
+	}
+	var out []string
+lines:
+	for l := range strings.SplitSeq(description(text), "\n") {
+		for placeholder, name := range names {
+			if name == "" && strings.Contains(l, placeholder) {
+				continue lines
+			}
+			l = strings.ReplaceAll(l, placeholder, name)
+		}
+		out = append(out, l)
+	}
+	return strings.Join(out, "\n")
 }
 
 // description returns the embedded text of a tool. That each tool has one is tested.

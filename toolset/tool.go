@@ -25,6 +25,9 @@ type Spec struct {
 	Tier                       gate.Tier       // zero counts as ManualOnly
 	Mode                       Mode
 	ReadOnly, Deferred         bool
+
+	// Requires are names of skills that must be active before the tool is shown or runs.
+	Requires []string
 }
 
 // Call is one call of a tool that has passed the gate.
@@ -34,6 +37,10 @@ type Call struct {
 	Turn     *session.Turn
 	Snapshot *registry.Snapshot
 	Step     Step
+
+	// Registered are the tools that this session may call, whether the model is shown
+	// them or not; only tool_search looks at it.
+	Registered []Spec
 
 	// Shown reports whether a tool is declared to the model in this step, so that no
 	// text sends it to one that is not; nil = every tool is.

@@ -1,0 +1,144 @@
+package toolset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
+)
+
+const (
+	maxScriptArgs = 256      // arguments of one call
+	maxScriptArg  = 64 << 10 // bytes of one argument
+	maxStdin      = 1 << 20  // bytes of standard input
+	maxScripts    = 20       // names after an unknown one
+)
+
+// ScriptRunner runs scripts of skills in a sandbox. What a model can repair or has to
+// know is a *ScriptError; any other error is the host's. Safe for concurrent use.
+type ScriptRunner interface {
+	Run(ctx context.Context, c ScriptCall) (ScriptResult, error)
+}
+
+// ScriptCall is one script to run. The runner compares what it runs with the tree digest
+// that was granted.
+type ScriptCall struct {
+	Skill  *registry.Record
+	Script string // relative to the skill, one of its scripts
+	Args   []string
+	Stdin  string
+}
+
+// ScriptResult is how a script ended. Stdout and Stderr are cut by the runner, which
+// says so in them.
+type ScriptResult struct {
+	Exit      int    `json:"exit"`
+	Signal    string `json:"signal"` // "" = it ended by itself
+	Reason    string `json:"reason"` // why it was stopped; "" = it was not
+	Stdout    string `json:"stdout"`
+	Stderr    string `json:"stderr"`
+	Truncated bool   `json:"truncated"`
+	Millis    int64  `json:"ms"`
+	Level     string `json:"level"` // of the sandbox
+}
+
+// ScriptError says why a script was not run: script_drift, script_interpreter,
+// sandbox_unavailable, or a code of the host.
+type ScriptError struct{ Code, Message string }
+
+func (e *ScriptError) Error() string { return e.Message }
+
+// NoSandbox is the ScriptRunner of a host that allows scripts where nothing confines
+// them yet: every call is refused and nothing runs.
+type NoSandbox struct{}
+
+// Run refuses.
+func (NoSandbox) Run(context.Context, ScriptCall) (ScriptResult, error) {
+	return ScriptResult{}, &ScriptError{"sandbox_unavailable", "there is no sandbox here to run it in"}
+}
+
+// runTool runs one script of an active skill.
+type runTool struct{ shape }
+
+const skillRunSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"script":{"type":"string","maxLength":1024},"args":{"type":"array","items":{"type":"string","maxLength":65536},"maxItems":256},"stdin":{"type":"string","maxLength":1048576}},"required":["name","script"],"additionalProperties":false}`
+
+// Present implements Passing: somebody's code has to count.
+func (t *runTool) Present(n Now) bool {
+	return slices.ContainsFunc(n.Active, runnable)
+}
+
+func runnable(a session.Activation) bool { return a.Granted && len(a.Scripts) > 0 }
+
+func (t *runTool) Call(ctx context.Context, c Call) (Result, error) {
+	in := t.input(c)
+	name, _ := in.text("name", maxName, true)
+	script, _ := in.text("script", maxPath, true)
+	args := in.texts("args", maxScriptArgs, false)
+	stdin, _ := in.text("stdin", maxStdin, false)
+	for _, a := range args {
+		if len(a) > maxScriptArg {
+			in.bad("args: an argument of %d bytes, limit %d", len(a), maxScriptArg)
+		}
+	}
+	if in.fault != nil {
+		return *in.fault, nil
+	}
+	act, ok := c.Turn.ActiveSkill(name)
+	if !ok || !act.Granted {
+		return refuse("skill_not_active", fmt.Sprintf("%s is not active, or its code does not count. Load it first; only the user can grant it.", quote(name))), nil
+	}
+	path, within := inside(script, act.Record)
+	switch {
+	case !within:
+		return refuse("path_outside", fmt.Sprintf("%s is not inside skill %s. Paths are relative to the skill folder.", quote(script), quote(act.Address))), nil
+	case !slices.Contains(act.Scripts, path):
+		return refuse("script_unknown", unknownScript(script, act)), nil
+	}
+	got, err := t.o.Scripts.Run(ctx, ScriptCall{Skill: act.Record, Script: path, Args: args, Stdin: stdin})
+	var told *ScriptError
+	switch {
+	case errors.As(err, &told):
+		r := refuse(told.Code, fmt.Sprintf("Not run: %s. Go on without it.", told.Message))
+		r.Retry = RetryFinal
+		return r, nil
+	case err != nil:
+		return Result{}, err
+	}
+	return ran(path, got), nil
+}
+
+func unknownScript(script string, act session.Activation) string {
+	names := make([]string, 0, maxScripts)
+	for _, s := range act.Scripts[:min(maxScripts, len(act.Scripts))] {
+		names = append(names, show(s))
+	}
+	text := fmt.Sprintf("No script %s in %s.", quote(script), quote(act.Address))
+	if len(names) > 0 {
+		text += " Scripts: " + strings.Join(names, ", ")
+		if n := len(act.Scripts) - len(names); n > 0 {
+			text += fmt.Sprintf(", … %d more", n)
+		}
+		text += "."
+	}
+	return text
+}
+
+// ran reports how a script ended.
+func ran(script string, got ScriptResult) Result {
+	text := fmt.Sprintf("%s exited %d in %d ms (sandbox: %s)", show(script), got.Exit, got.Millis, show(got.Level))
+	if got.Stdout != "" {
+		text += "\n" + strings.TrimSuffix(got.Stdout, "\n")
+	}
+	if got.Stderr != "" {
+		text += "\nstderr:\n" + strings.TrimSuffix(got.Stderr, "\n")
+	}
+	r := Result{Text: text, Structured: got, Meta: Meta{Truncated: got.Truncated}}
+	if got.Exit != 0 || got.Signal != "" {
+		r.Code, r.IsError = "script_failed", true
+	}
+	return r
+}
