@@ -28,7 +28,7 @@
 //	which names the walk skips, depth     walk.go
 //	which file is the skill file          pick.go
 //	what a link may do                    links.go
-//	how a file is opened                  tree_unix.go, tree_other.go
+//	how a file is opened                  tree_unix.go, tree_other.go; after the scan confine.go
 //	reading, stamps, reuse                read.go
 //	text and resources of one skill       load.go, text.go
 //	what a plugin's manifest may say      manifest.go

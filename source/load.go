@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -191,13 +190,13 @@ func cleanRel(e *Entry, rel string) (string, error) {
 // nowhere else. Only regular files and directories are returned.
 func openEntry(e *Entry, rel string) (fs.File, error) {
 	if rel == "" && e.RealFile != "" {
-		return openRegular(e.RealFile)
+		return openReal(e.RealFile)
 	}
 	rel, err := cleanRel(e, rel)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(e.RealDir)
+	root, err := openRoot(e.RealDir)
 	if err != nil {
 		return nil, err
 	}

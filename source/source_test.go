@@ -101,7 +101,7 @@ func equal(t testing.TB, what string, got, want []string) {
 	}
 }
 
-func TestHostileNamesAreListed(t *testing.T) {
+func TestR12HostileNamesAreListed(t *testing.T) {
 	t.Parallel()
 	root := tempDir(t)
 	names := []string{"a\nb", "esc\x1b[31m", "bad\xff", "Ünïcode", "e\u0301", "\u00e9", "Case", "case", "per%cent", "sp ace", "ques?", "-dash"}

@@ -15,7 +15,7 @@ import (
 )
 
 // Nothing of this may be opened for reading, hang, or cost a neighbour.
-func TestSpecialFilesAreListedAsInvalid(t *testing.T) {
+func TestR12SpecialFilesAreListedAsInvalid(t *testing.T) {
 	root := tempDir(t)
 	at := func(name string) string {
 		dir := filepath.Join(root, name)
@@ -76,7 +76,7 @@ func TestSpecialFilesAreListedAsInvalid(t *testing.T) {
 	equal(t, "codes", codes(l.Diagnostics), []string{"link_cycle"})
 }
 
-func TestAFIFOBesideASkillIsRefused(t *testing.T) {
+func TestR12AFIFOBesideASkillIsRefused(t *testing.T) {
 	t.Parallel()
 	root := tempDir(t)
 	dir := addSkill(t, root, "s")
@@ -93,7 +93,7 @@ func TestAFIFOBesideASkillIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsSaidAndTheRestIsListed(t *testing.T) {
+func TestR12WhatCannotBeReadIsSaidAndTheRestIsListed(t *testing.T) {
 	t.Parallel()
 	root := tempDir(t)
 	addSkill(t, root, "good")

@@ -16,7 +16,7 @@ import (
 func Tree(ctx context.Context, e *Entry) (skill.Digest, skill.Tree, error) {
 	var fsys fs.FS = entryFS{ctx, e}
 	if e.RealDir != "" {
-		root, err := os.OpenRoot(e.RealDir)
+		root, err := openRoot(e.RealDir)
 		if err != nil {
 			return "", nil, fmt.Errorf("skill %q: %w", e.Skill.Name, err)
 		}

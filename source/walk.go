@@ -3,6 +3,8 @@ package source
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,6 +64,7 @@ type walker struct {
 	visited map[[2]uint64]*Entry // nil entry: a group folder; built when the first link needs it
 	aliases map[*Entry][]string
 	read    atomic.Int64
+	gone    string // a directory that was listed and was not there any more when it was read
 	stopped bool
 	foreign bool     // the root leads out of itself: nothing in it counts
 	roots   []string // resolved Boundary and Roots
@@ -92,13 +95,30 @@ func (w *walker) skip(code, name, file, format string, args ...any) {
 	w.out.Skipped = append(w.out.Skipped, Skipped{Name: name, Path: file, Code: code, Message: d.Message})
 }
 
+// steadyRounds bounds how often a walk is done again because what it had listed went
+// away before it was read: of a folder that moves, one part would be there and another
+// not, which is no state that ever was.
+const steadyRounds = 3
+
 func (w *walker) walkRoot(p place) {
-	if w.o.One {
-		w.one(p)
-	} else {
-		w.walk(p)
+	start := *w.out
+	for range steadyRounds {
+		*w.out, w.gone = start, ""
+		w.links, w.visited, w.aliases, w.stopped = nil, nil, nil, false
+		if w.o.One {
+			w.one(p)
+		} else {
+			w.walk(p)
+		}
+		w.follow()
+		if w.gone == "" || w.stop() {
+			break
+		}
 	}
-	w.follow()
+	if w.gone != "" {
+		w.out.Complete = false
+		w.note("root_unreadable", w.gone, "directory %q went away while it was read", w.gone)
+	}
 	w.out.Stats.FilesRead += int(w.read.Load())
 }
 
@@ -156,6 +176,10 @@ func (w *walker) stop() bool {
 func (w *walker) walk(p place) {
 	w.out.Stats.Directories++
 	items, cut, err := p.t.list(p.rel, w.o.Limits.NameBytes)
+	if p.depth > 0 && errors.Is(err, fs.ErrNotExist) {
+		w.gone = p.dir
+		return
+	}
 	if err != nil {
 		w.note("root_unreadable", p.dir, "directory %q cannot be read: %v", p.dir, cause(err))
 		if p.depth == 0 {
