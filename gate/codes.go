@@ -11,6 +11,7 @@ const (
 	CodeCeiling       = "ceiling"           // the tier is above the turn's ceiling
 	CodePlanMode      = "plan_mode"         // plan mode runs READ_ONLY tools alone
 	CodeStageDiscover = "stage_discover"    // an autonomous turn without a later stage than discover
+	CodeStageCeiling  = "stage_ceiling"     // the tier is above what the turn's stages allow, where they bound every call
 	CodeManualOnly    = "manual_only"       // MANUAL_ONLY in an autonomous turn
 	CodeNoGrant       = "no_grant"          // an autonomous call above READ_ONLY that no grant covers
 	CodeReadOnly      = "read_only"         // allowed: it changes nothing

@@ -35,6 +35,10 @@ type Options struct {
 	// person only; 0 = none, at most AlwaysConfirm.
 	Auto Tier
 	Mode Mode // "" = Default
+	// StrictStages bounds every call by the stages of its turn: READ_ONLY for discover,
+	// CONFIRM_ONCE for evaluate, any tier for decide and manage; the greatest counts.
+	// Without a stage a person's turn has no bound and another one READ_ONLY.
+	StrictStages bool
 	// Paths says which files are whose, for tools that name files.
 	Paths PathPolicy
 
@@ -47,6 +51,7 @@ type policy struct {
 	mode       Mode
 	auto       Tier
 	answerable bool
+	strict     bool // stages bound every call
 }
 
 // ErrUnavailable means that a decision could not be recorded or a nonce not drawn.
@@ -125,7 +130,7 @@ func unavailable(d Decision, cause error) (Decision, error) {
 func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
 	f := &facts{
 		call: c, tier: ManualOnly, ceiling: ManualOnly, autonomous: c.Origin.Autonomous(),
-		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable},
+		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable, e.o.StrictStages},
 	}
 	if c.Ceiling != 0 {
 		f.ceiling = c.Ceiling.known()

@@ -49,6 +49,10 @@ var rows = [...]row{
 		func(*facts) string { return "plan mode runs READ_ONLY tools alone" }},
 	{Deny, CodeStageDiscover, func(f *facts) bool { return f.autonomous && f.tier > ReadOnly && onlyDiscover(f.call.Stages) },
 		func(*facts) string { return "no person is there and the turn has no stage beyond discover" }},
+	{Deny, CodeStageCeiling, func(f *facts) bool { return f.policy.strict && f.tier > stageCeiling(f.call.Stages, f.autonomous) },
+		func(f *facts) string {
+			return fmt.Sprintf("%s is above what the stages {%s} allow", f.tier, clip(strings.Join(f.call.Stages, ", ")))
+		}},
 	{Deny, CodeManualOnly, func(f *facts) bool { return f.autonomous && f.tier == ManualOnly },
 		func(*facts) string { return "MANUAL_ONLY runs by a person's typed approval alone" }},
 	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.tier > ReadOnly },
@@ -119,4 +123,20 @@ func decide(f *facts) Decision {
 
 func onlyDiscover(stages []string) bool {
 	return !slices.ContainsFunc(stages, func(s string) bool { return !strings.EqualFold(s, "discover") })
+}
+
+// stageCeilings is how much each stage allows where stages bound every call.
+var stageCeilings = map[string]Tier{"discover": ReadOnly, "evaluate": ConfirmOnce, "decide": ManualOnly, "manage": ManualOnly}
+
+// stageCeiling is the greatest tier that a turn's stages allow; an unknown stage allows
+// nothing more than reading.
+func stageCeiling(stages []string, autonomous bool) Tier {
+	if len(stages) == 0 && !autonomous {
+		return ManualOnly
+	}
+	most := ReadOnly
+	for _, s := range stages {
+		most = max(most, stageCeilings[strings.ToLower(s)])
+	}
+	return most
 }

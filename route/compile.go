@@ -10,6 +10,7 @@ import (
 
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 )
 
 // Bounds of the automaton.
@@ -125,7 +126,7 @@ func (c *compiler) add(rec *registry.Record) {
 	at := int32(len(c.r.skills))
 	s := compiled{rec: rec, entry: RoutedCatalogEntry{
 		Address: rec.Address, ID: string(rec.Skill.ID()), Name: rec.Skill.Name, Description: rec.Skill.Description,
-		Kind: m.Kind, Priority: int(m.Priority), Tools: len(m.ToolNames),
+		Kind: kindOf(rec), Priority: int(m.Priority), Tools: len(m.ToolNames),
 	}}
 	routing := m.Routing
 	if routing == nil {
@@ -146,6 +147,14 @@ func (c *compiler) add(rec *registry.Record) {
 	}
 	c.index(&s, at, routing)
 	c.r.skills = append(c.r.skills, s)
+}
+
+// kindOf tells shipped skills from others, whatever their files say of themselves.
+func kindOf(rec *registry.Record) string {
+	if rec.Source.Kind == source.Builtin {
+		return "builtin"
+	}
+	return "external"
 }
 
 // index notes where a skill's facts are found from.

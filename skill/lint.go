@@ -35,6 +35,12 @@ type LintOptions struct {
 	FS fs.FS
 	// Tokens counts tokens of o200k_base; nil estimates one token for four bytes.
 	Tokens func(text string) int
+	// Tools are the registered tools and IDs the ids of all skills; nil leaves out the
+	// lints that ask whether a name exists.
+	Tools, IDs Names
+	// Keys says which variable the tools of a provider need, by the part of their names
+	// before the first "_".
+	Keys   map[string]string
 	Limits limits.Skill
 }
 
@@ -66,7 +72,7 @@ func Lint(s *Skill, body []byte, l LintOptions) []Diagnostic {
 	r.code = CodeRegions([]byte(r.body))
 	for _, lint := range []func(*lintRun){
 		lintFileName, lintTier, lintDescriptionText, lintUnreachable, lintEnv, lintKeywords, lintToolNames,
-		lintLength, lintSecrets, lintArguments, lintLinks, lintNested,
+		lintKnown, lintUnroutable, lintLength, lintSecrets, lintArguments, lintLinks, lintNested,
 	} {
 		lint(r)
 	}

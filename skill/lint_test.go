@@ -67,6 +67,11 @@ func TestLintFindings(t *testing.T) {
 		{"one letter", minara + "routing: {keywords: [a]}", "x", LintOptions{}, "keyword_single", LevelWarning, 6, 5, `"a"`},
 		{"no letter", minara + "routing: {keywords: ['?!']}", "x", LintOptions{}, "keyword_empty", LevelWarning, 6, 5, "?!"},
 		{"negated", minara + "routing: {keywords: [Deploy], negative_keywords: [deploy]}", "x", LintOptions{}, "keyword_negated", LevelError, 6, 5, "Deploy"},
+		{"no such tool", minara + "tool_names: [get_price]", "get_price", LintOptions{Tools: NewNameSet("other")}, "tool_unresolved", LevelWarning, 6, 5, "get_price"},
+		{"no such tool, builtin", minara + "tool_names: [get_price]", "get_price", LintOptions{Tools: NewNameSet("other"), Builtin: true}, "tool_unresolved", LevelError, 6, 5, "get_price"},
+		{"no such id", minara + "co_activate: [b]", "x", LintOptions{IDs: NewNameSet("a")}, "co_activate_unknown", LevelError, 6, 5, `"b"`},
+		{"key not asked for", minara + "tool_names: [glass_a, glass_b]", "glass_a glass_b", LintOptions{Keys: map[string]string{"glass": "GLASS_KEY"}}, "provider_without_env", LevelWarning, 6, 5, "GLASS_KEY"},
+		{"no request reaches it", lintHeader, "x", LintOptions{Dialect: Minara}, "unroutable", LevelWarning, 1, 1, "no request"},
 		{"unreachable", "name: a-skill", "# Title", LintOptions{}, "unreachable", LevelError, 1, 1, ""},
 		{"file name", lintHeader, "x", LintOptions{FileName: "skill.md"}, "file_name", LevelWarning, 1, 1, "skill.md"},
 		{"secret", lintHeader, "Key:\n sk-ant-" + "api03-Zq8Lm2Vx7Rt4Ks9Pw1Nd", LintOptions{}, "secret_in_text", LevelError, 6, 2, "Anthropic"},
@@ -174,5 +179,31 @@ func TestLintOfManyFindingsIsBounded(t *testing.T) {
 		if got := lintOf(t, lintHeader, body, LintOptions{FS: fstest.MapFS{}}); len(got) == 0 || len(got) > 100 {
 			t.Errorf("%d findings in %.20q", len(got), body)
 		}
+	}
+}
+
+func TestLintOfALibrary(t *testing.T) {
+	t.Parallel()
+	var list []Linted
+	for i, lines := range []string{
+		"description: Drafts the notes of a release from merged changes.",
+		"description: Drafts notes of THE release, from merged changes.",
+		"description: 把合并的改动整理成发布说明。", "description: 把合并的改动整理成发布说明！", "description: Waters ferns.",
+	} {
+		src := "---\n" + lines + "\nmetadata: {deft: {routing: {keywords: [Notes, notes, k" + string(rune('0'+i)) + "]}}}\n---\nx\n"
+		s := Parse([]byte(src), ParseOptions{DirName: "s" + string(rune('0'+i))})
+		list = append(list, Linted{s.Name, s})
+	}
+	list = append(list, Linted{"broken", Parse([]byte("---\nname: [\n---\n"), ParseOptions{})})
+	var got []string
+	for _, d := range LintLibrary(list) {
+		got = append(got, d.File+" "+d.Code)
+	}
+	want := "s0 keyword_collision, s1 keyword_collision, s2 keyword_collision, s3 description_duplicate, s3 keyword_collision, s4 keyword_collision"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	if got := LintLibrary(list[:3]); len(got) != 0 {
+		t.Errorf("three may share a keyword: %+v", got)
 	}
 }

@@ -68,6 +68,11 @@ type lintFile struct {
 	OK          bool               `json:"ok"`
 	Diagnostics []skill.Diagnostic `json:"diagnostics"`
 	Fixed       []string           `json:"fixed"` // codes of repairs that were applied
+	shown       string             // the file of its diagnostics
+}
+
+func parsed(in skill.Input) *skill.Skill {
+	return skill.Parse(in.Source, skill.ParseOptions{Path: in.Path, DirName: in.DirName, Sidecars: in.Sidecars})
 }
 
 func (r *run) lint(ctx context.Context, o lintOptions, args []string) error {
@@ -79,8 +84,7 @@ func (r *run) lint(ctx context.Context, o lintOptions, args []string) error {
 	for _, p := range profiles {
 		names = append(names, string(p))
 	}
-	files := []lintFile{}
-	failed := 0
+	files, seen := []lintFile{}, []skill.Linted{}
 	for _, arg := range args {
 		if arg == "" {
 			return usage("a path is empty").hinted("hint.see_help", "lint")
@@ -89,14 +93,18 @@ func (r *run) lint(ctx context.Context, o lintOptions, args []string) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			f, err := r.lintOne(path, profiles, o)
+			f, err := r.lintOne(path, profiles, o, &seen)
 			if err != nil {
 				return err
 			}
-			if !f.OK {
-				failed++
-			}
 			files = append(files, f)
+		}
+	}
+	r.lintTogether(ctx, files, seen)
+	failed := 0
+	for i := range files {
+		if files[i].judge(o.strict); !files[i].OK {
+			failed++
 		}
 	}
 	if r.globals.json {
@@ -164,7 +172,46 @@ func isSkill(path string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(e.Name(), "SKILL.md") })
 }
 
-func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions) (lintFile, error) {
+// judge sets the verdict.
+func (f *lintFile) judge(strict bool) {
+	f.OK = !slices.ContainsFunc(f.Diagnostics, func(d skill.Diagnostic) bool {
+		return d.Level == skill.LevelError || strict && d.Level == skill.LevelWarning
+	})
+}
+
+// lintTogether adds the advice that takes more than one skill: what the linted ones
+// share, and ids that neither they nor the skills of this machine have.
+func (r *run) lintTogether(ctx context.Context, files []lintFile, seen []skill.Linted) {
+	found := skill.LintLibrary(seen)
+	if slices.ContainsFunc(seen, func(l skill.Linted) bool { t := l.Skill.Meta.Routing; return t != nil && len(t.CoActivate) > 0 }) {
+		var ids []string
+		if snap, err := r.snapshot(ctx); err == nil {
+			for _, rec := range snap.Winners {
+				ids = append(ids, string(rec.Skill.ID()))
+			}
+		}
+		for _, l := range seen {
+			ids = append(ids, string(l.Skill.ID()))
+		}
+		known := skill.NewNameSet(ids...)
+		for _, l := range seen {
+			for _, d := range skill.Lint(l.Skill, nil, skill.LintOptions{Path: l.Path, IDs: known}) {
+				if d.Code == "co_activate_unknown" {
+					found = append(found, d)
+				}
+			}
+		}
+	}
+	for i := range files {
+		for _, d := range found {
+			if d.File == files[i].shown {
+				files[i].Diagnostics = append(files[i].Diagnostics, d)
+			}
+		}
+	}
+}
+
+func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions, seen *[]skill.Linted) (lintFile, error) {
 	diags, in := r.judge(shown, profiles)
 	f := lintFile{Path: shown, Fixed: []string{}}
 	if o.fix && in != nil {
@@ -174,13 +221,16 @@ func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions) (li
 		}
 		if len(f.Fixed) > 0 && !r.writing.dryRun {
 			f.Path = moved
-			diags, _ = r.judge(moved, profiles)
+			diags, in = r.judge(moved, profiles)
 		}
 	}
 	f.Diagnostics = append([]skill.Diagnostic{}, diags...)
-	f.OK = !slices.ContainsFunc(diags, func(d skill.Diagnostic) bool {
-		return d.Level == skill.LevelError || o.strict && d.Level == skill.LevelWarning
-	})
+	if in != nil {
+		f.shown = in.Path
+		if !slices.ContainsFunc(*seen, func(l skill.Linted) bool { return l.Path == in.Path }) {
+			*seen = append(*seen, skill.Linted{Path: in.Path, Skill: parsed(*in)})
+		}
+	}
 	return f, nil
 }
 
@@ -261,7 +311,7 @@ func (r *run) judge(shown string, profiles []skill.Profile) ([]skill.Diagnostic,
 		}
 		add(skill.Validate(in, p).Diagnostics)
 	}
-	s := skill.Parse(in.Source, skill.ParseOptions{Path: in.Path, DirName: in.DirName, Sidecars: in.Sidecars})
+	s := parsed(in)
 	o := skill.LintOptions{Path: in.Path, FileName: in.FileName, Tokens: tokens.O200k().Count}
 	if root, err := os.OpenRoot(r.folder(shown)); err == nil {
 		defer root.Close()
