@@ -20,7 +20,7 @@ import (
 
 // later names the rooms that prove the lines which are not tests here.
 var later = map[string]string{
-	"C": "07-28 catalog", "T": "01-17 toolset", "U": "01-22 26-28 agent, cli",
+	"C": "07-28 catalog", "U": "01-03 12-22 26-28 cli",
 }
 
 // isLater reports whether a line is proved elsewhere.
@@ -56,10 +56,10 @@ func TestEveryLineIsATest(t *testing.T) {
 			}
 		}
 	}
-	if all != 206 || here < 142 {
+	if all != 206 || here < 167 {
 		t.Errorf("%d lines, %d tests", all, here)
 	}
-	for _, odd := range []string{"A03", "A12", "W04", "W10", "S12", "B03", "X06"} {
+	for _, odd := range []string{"A03", "A12", "W04", "W10", "S12", "B03", "X06", "T06", "U09"} {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(name string) bool {
 			return strings.HasPrefix(name, "Test"+odd) && strings.HasSuffix(name, "Deft")
 		}) {
