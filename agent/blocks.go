@@ -48,6 +48,7 @@ func (p promptParts) blocks() []Block {
 		{Name: "identity", Text: p.identityText(), Stable: true},
 		{Name: "agents_md", Text: projectText(p.project), Stable: true},
 		{Name: "catalog", Text: p.catalog.Prefix(), Stable: true},
+		{Name: "guidance", Text: p.catalog.Aside(), Stable: true},
 		{Name: "active_session", Text: p.activeText(session.ScopeSession)},
 		{Name: "active_turn", Text: p.activeText(session.ScopeTurn)},
 		{Name: "routed", Text: p.catalog.Tail.Text},

@@ -1,12 +1,12 @@
 package catalog
 
 import (
+	"cmp"
 	"math"
 	"unicode/utf8"
 
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/internal/tokens"
-	"github.com/deftskills/deft/skill"
 )
 
 // measure returns what text costs and whether the number is a fallback.
@@ -40,48 +40,62 @@ func (r room) stable() int {
 	return r.limit - r.reserve
 }
 
-// charsPerToken turns the rule's tokens into other units: the usual estimate for
-// English text.
+// charsPerToken turns tokens into other units and back: the usual estimate for English
+// text.
 const charsPerToken = 4
 
-// roomOf applies the dialect's rule to a budget.
-func roomOf(b Budget, d skill.Dialect, routing bool) room {
+// roomOf applies the dialect's rule to a budget and says in which unit it counts.
+func roomOf(b Budget, d *dialect, routing bool) (room, Unit) {
+	unit := cmp.Or(b.Unit, Tokens)
 	limit := b.Limit
 	if limit <= 0 {
-		if d == skill.AgentSkills {
-			return room{}
+		rule := d.rule
+		if b.Max > 0 {
+			rule.max, rule.unit, rule.unknown = b.Max, Tokens, 0
 		}
-		limit = rule(b)
-		if b.Unit == Chars || b.Unit == Bytes {
-			limit *= charsPerToken
+		if b.Fraction > 0 && !math.IsInf(b.Fraction, 0) {
+			rule.fraction, rule.unit = b.Fraction, cmp.Or(rule.unit, Tokens)
 		}
+		if rule.fraction == 0 && rule.max == 0 {
+			return room{}, unit
+		}
+		limit, unit = rule.limit(b.Window, b.Unit)
 	}
-	if !routing || d == skill.AgentSkills {
-		return room{limit: limit}
+	if !routing || limit == 0 {
+		return room{limit: limit}, unit
 	}
-	return room{limit: limit, reserve: reserveOf(limit)}
+	return room{limit: limit, reserve: reserveOf(limit)}, unit
 }
 
 func reserveOf(limit int) int { return min(limits.CatalogReserve, limit/5) }
 
-// rule returns a share of the window, at most a fixed number: a list of skills must
-// not crowd out the work.
-func rule(b Budget) int {
-	top, fraction := b.Max, b.Fraction
-	if top <= 0 {
-		top = limits.CatalogBudget
+// limit returns a share of the window, at most a fixed number: a list of skills must
+// not crowd out the work. want is the unit that was asked for, "" = the rule's own.
+func (r rule) limit(window int, want Unit) (int, Unit) {
+	if window <= 0 {
+		own := cmp.Or(r.unitUnknown, r.unit)
+		return convert(cmp.Or(r.unknown, r.max), own, cmp.Or(want, own)), cmp.Or(want, own)
 	}
-	if !(fraction > 0) || math.IsInf(fraction, 0) {
-		fraction = 0.02
+	unit := cmp.Or(want, r.unit)
+	factor := 1
+	if r.unit != Tokens {
+		factor = charsPerToken
 	}
-	if b.Window <= 0 {
-		return top
+	share := math.Floor(float64(window) * r.fraction * float64(factor))
+	if top := r.max; top > 0 && share > float64(top) {
+		share = float64(top)
 	}
-	share := math.Floor(float64(b.Window) * fraction)
-	if share >= float64(top) {
-		return top
+	return convert(max(1, int(min(share, math.MaxInt32))), r.unit, unit), unit
+}
+
+func convert(n int, from, to Unit) int {
+	switch {
+	case from == Tokens && to != Tokens:
+		return n * charsPerToken
+	case from != Tokens && to == Tokens:
+		return n / charsPerToken
 	}
-	return max(1, int(share))
+	return n
 }
 
 // leastBudget returns the smallest limit whose stable part is need.

@@ -45,28 +45,31 @@ func (p *pantry) keep(k recipe, l *line) {
 }
 
 // shelf is the last render's lines in their order. Most renders follow one with
-// nearly the same skills, so looking there first saves most of the hashing.
+// nearly the same skills, so looking there first saves most of the hashing. Who takes
+// it from the Renderer has it alone.
 type shelf struct {
 	records []*registry.Record
 	lines   []*line
+	spare   []*line // room for the next render's
 	shape   shapeID
 	unit    Unit
 }
 
-// reuse sets the lines of p that the shelf has and returns the indices of the
-// others. Both are in display order: a record stands where the last one was found,
-// or a little further where some are gone.
-func (s *shelf) reuse(p *plan, o options) (rest []int) {
-	if s == nil || s.shape != o.shape.id || s.unit != o.unit {
-		s = &shelf{}
+// reuse sets the lines that the shelf has and returns the indices of the others. Both
+// are in the order of the Snapshot: a record stands where the last one was found, or a
+// little further where some are gone.
+func (s *shelf) reuse(recs []*registry.Record, lines []*line, o options, none bool) (rest []int) {
+	known := s.records
+	if s.shape != o.shape.id || s.unit != o.unit || none {
+		known = nil
 	}
 	const gone = 4
 	at := 0
 next:
-	for i, rec := range p.visible {
-		for j := at; j < min(at+gone, len(s.records)); j++ {
-			if alike(rec, s.records[j]) {
-				p.lines[i], at = s.lines[j], j+1
+	for i, rec := range recs {
+		for j := at; j < min(at+gone, len(known)); j++ {
+			if alike(rec, known[j]) {
+				lines[i], at = s.lines[j], j+1
 				continue next
 			}
 		}

@@ -54,7 +54,7 @@ func TestCase034And035ManySkillsSmallBudget(t *testing.T) {
 	s := discover(t, casetest.Open(t, "034").Path("home", ".agents", "skills"))
 	r := New(Config{})
 	for _, limit := range []int{300, 1000, 3000, 20_000} {
-		c := render(t, r, Input{Snapshot: s, Tools: exposed, Budget: Budget{Limit: limit}, Rank: Rank{Recent: []string{"zz-last"}}})
+		c := render(t, r, Input{Snapshot: s, Tools: exposed, Mode: ModeStable, Budget: Budget{Limit: limit}, Rank: Rank{Recent: []string{"zz-last"}}})
 		rep := c.Report
 		if rep.Total != 120 || O200k().Count(c.Stable.Text) > limit {
 			t.Errorf("%d: %+v", limit, rep)
@@ -70,7 +70,7 @@ func TestCase034And035ManySkillsSmallBudget(t *testing.T) {
 		}
 	}
 	s = discover(t, casetest.Open(t, "035").Path("home", ".agents", "skills"))
-	c := render(t, r, Input{Snapshot: s, Tools: exposed, Budget: Budget{Limit: 60}})
+	c := render(t, r, Input{Snapshot: s, Tools: exposed, Mode: ModeStable, Budget: Budget{Limit: 60}})
 	if strings.Contains(c.Stable.Text, "omega") || !strings.Contains(c.Stable.Text, "can be found with skill_search") {
 		t.Errorf("omega is not omitted with a word:\n%s", c.Stable.Text)
 	}

@@ -14,8 +14,12 @@ type Format string
 
 // The formats.
 const (
-	List Format = "list" // one "- name: description" a line
-	XML  Format = "xml"  // the open standard's elements, one tag or value a line
+	List     Format = "list"     // one "- name: description" a line
+	XML      Format = "xml"      // elements
+	JSON     Format = "json"     // a heading and an array of objects
+	Markdown Format = "markdown" // a heading and a list with sources and places
+	Codex    Format = "codex"    // a heading and a list with the places of files
+	Minara   Format = "minara"   // one "id: description" a line, nothing around it
 )
 
 // Mode says where the skills are listed. The zero value means ModeAuto.
@@ -23,9 +27,10 @@ type Mode string
 
 // The modes.
 const (
-	ModeAuto   Mode = "auto"   // Stable while all names fit the budget, else ModeRouted where routing is on
+	ModeAuto   Mode = "auto"   // ModeStable while all names fit, else ModeRouted where routing is on, else ModeSearch
 	ModeStable Mode = "stable" // all skills in the stable block, routed hints in the tail
 	ModeRouted Mode = "routed" // a count in the stable block, the best skills in the tail
+	ModeSearch Mode = "search" // no list at all: the model searches before it begins
 )
 
 // Unit is what a budget counts. The zero value means Tokens.
@@ -53,7 +58,7 @@ type Input struct {
 	Snapshot *registry.Snapshot
 	View     View
 	Dialect  skill.Dialect // "" = deft
-	Format   Format        // "" = the dialect's: xml for agentskills, list for deft
+	Format   Format        // "" = the dialect's
 	Mode     Mode          // "" = ModeAuto
 	Budget   Budget
 	Rank     Rank      // whose description goes last; fixed when a session starts
@@ -64,6 +69,13 @@ type Input struct {
 	Fit          string   // the router's word on this turn: strong, weak or none; "" = not asked
 	TopK         int      // entries of the tail in mode routed; 0 = 24
 	ActiveTokens int      // tokens of the skills that are active now, for the report
+
+	// Locations are places as the host shows them, by address, in formats that show
+	// places; what is missing there stands as it is.
+	Locations map[string]string
+	// NoAliases says that the host finds no skill by its place; the guidance of dialect
+	// mastra then says so.
+	NoAliases bool
 }
 
 // View says who asks, as values. The zero value sees every skill that a model may.
@@ -74,17 +86,20 @@ type View struct {
 	Touched       map[string]bool   // addresses whose paths matched a touched file; nil = not tracked, all pass
 	Flags         map[string]bool   // beta flags; nil = as the registry judged
 	Servers       []string          // configured MCP servers
+	NameOnly      []string          // addresses that are listed without description
+	Negative      []string          // addresses that this turn's request rules out by a word; dialect minara hides them
 }
 
 // Budget bounds the stable block and the tail together. The zero value is the
-// dialect's rule: in deft 2 % of the window, at most 5,000 tokens; none in
-// agentskills.
+// dialect's rule: in deft and minimax 2 % of the window, at most 5,000 tokens; in
+// claude-code 1 % of the window in characters; in codex 2 % of the window, 8,000
+// characters where that is unknown; none in the others.
 type Budget struct {
 	Window   int     // the model's context in tokens; 0 or less = unknown
 	Limit    int     // exact bound in Unit; more than 0 wins over the rule
-	Unit     Unit    // "" = Tokens
-	Fraction float64 // of the window; 0 = 0.02
-	Max      int     // the rule's upper bound in tokens; 0 = 5,000
+	Unit     Unit    // "" = Tokens, or the rule's own
+	Fraction float64 // of the window; 0 = the rule's
+	Max      int     // the rule's upper bound in tokens; 0 = the rule's
 }
 
 // Rank orders skills by how late they lose their description, by address. Take it
@@ -125,13 +140,27 @@ type Catalog struct {
 }
 
 // Prefix returns the stable part of the prompt: guidance and block; "" when no
-// skill is visible, whatever Stable holds.
+// skill is visible, whatever Stable holds. In dialect mastra it is the block alone.
 func (c Catalog) Prefix() string {
-	if c.Report.visible() == 0 {
+	switch {
+	case c.Report.visible() == 0:
 		return ""
+	case c.apart():
+		return c.Stable.Text
 	}
 	return strings.Join(filled(c.Guidance.Text, c.Stable.Text), "\n\n")
 }
+
+// Aside returns the guidance where it is a system message of its own, after the
+// block: in dialect mastra. "" elsewhere.
+func (c Catalog) Aside() string {
+	if c.Report.visible() > 0 && c.apart() {
+		return c.Guidance.Text
+	}
+	return ""
+}
+
+func (c Catalog) apart() bool { return c.Report.Dialect == skill.Mastra && c.Stable.Text != "" }
 
 // NeedsSearch reports whether the model must be given the tool tools.Search: the
 // catalog names it, or lists more skills than a reader takes in at once. It is the

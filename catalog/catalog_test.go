@@ -27,7 +27,7 @@ func TestGoldenBlocks(t *testing.T) {
 		"agentskills.golden":     {Dialect: skill.AgentSkills},
 		"list-short.golden":      {Budget: Budget{Limit: 250}},
 		"list-names.golden":      {Budget: Budget{Limit: 105}},
-		"list-omitted.golden":    {Budget: Budget{Limit: 70}},
+		"list-omitted.golden":    {Mode: ModeStable, Budget: Budget{Limit: 70}},
 		"agentskills-250.golden": {Dialect: skill.AgentSkills, Budget: Budget{Limit: 350}},
 		"routed.golden": {Mode: ModeRouted, Routing: true, Routed: []Routed{
 			{Address: "deploy", Score: 3, Reasons: []string{"kw:ship", "stage:<b>"}}, {Address: "kana", Score: 1}, {Address: "gone", Score: 1},
@@ -255,11 +255,11 @@ func TestDefaultBudget(t *testing.T) {
 		{Budget{Window: 1000, Limit: 7}, false, room{7, 0}},
 		{Budget{Window: 100_000, Fraction: 0.1, Max: 9000}, false, room{9000, 0}},
 	} {
-		if got := roomOf(tt.budget, skill.Deft, tt.routing); got != tt.want {
+		if got, _ := roomOf(tt.budget, dialects[skill.Deft], tt.routing); got != tt.want {
 			t.Errorf("%+v: %+v, want %+v", tt.budget, got, tt.want)
 		}
 	}
-	if got := roomOf(Budget{Window: 8000}, skill.AgentSkills, true); got != (room{}) {
+	if got, _ := roomOf(Budget{Window: 8000}, dialects[skill.AgentSkills], true); got != (room{}) {
 		t.Errorf("the standard knows no budget, got %+v", got)
 	}
 }
@@ -321,9 +321,15 @@ func TestAddingOneSkillAddsOneLine(t *testing.T) {
 func TestGuidanceNamesOnlyExposedTools(t *testing.T) {
 	t.Parallel()
 	counter := O200k()
-	for _, mode := range []Mode{ModeStable, ModeRouted} {
+	for _, mode := range []Mode{ModeStable, ModeRouted, ModeSearch} {
 		for _, tools := range []ToolNames{exposed, {Skill: "skill"}, {}, {Search: "find"}} {
-			text := guidance(mode, tools)
+			text := guidance(dialects[skill.Deft], mode, Input{Tools: tools})
+			if mode == ModeSearch && tools.Search == "" {
+				if text != "" {
+					t.Errorf("a search that nobody can call: %s", text)
+				}
+				continue
+			}
 			if n := counter.Count(text); n > 180 || n < 60 {
 				t.Errorf("%s %+v: %d tokens", mode, tools, n)
 			}
@@ -345,11 +351,14 @@ func TestModes(t *testing.T) {
 		want Mode
 	}{
 		"names fit":             {Input{Budget: Budget{Limit: 1500}}, ModeStable},
-		"names do not":          {Input{Budget: Budget{Limit: 200}}, ModeStable},
+		"names do not":          {Input{Budget: Budget{Limit: 200}}, ModeSearch},
+		"nothing else":          {Input{Budget: Budget{Limit: 200}, Tools: ToolNames{Skill: "skill"}}, ModeStable},
 		"names do not, routing": {Input{Budget: Budget{Limit: 200}, Routing: true}, ModeRouted},
 		"asked for":             {Input{Mode: ModeRouted, Routing: true}, ModeRouted},
 	} {
-		tt.in.Snapshot, tt.in.Tools = chores(50), exposed
+		if tt.in.Snapshot = chores(50); tt.in.Tools == (ToolNames{}) {
+			tt.in.Tools = exposed
+		}
 		tt.in.Routed = []Routed{{Address: "task-007", Score: 1, Reasons: []string{"kw:seven"}}}
 		c := render(t, r, tt.in)
 		if c.Report.Mode != tt.want {
@@ -416,27 +425,38 @@ func FuzzCatalogRoundTrip(f *testing.F) {
 		rec := record(name, desc, func(r *registry.Record) {
 			r.Dir, r.Skill.Meta.WhenToUse, r.Source.Trust = dir, when, source.Untrusted
 		})
-		for _, in := range []Input{{}, {Format: XML}, {Dialect: skill.AgentSkills}} {
-			in.Snapshot, in.Budget.Limit = snapshot(rec, record("zz", "last")), 1<<20
-			c := render(t, r, in)
-			if strings.Count(strings.ToLower(c.Stable.Text), closeTag) != 1 {
-				t.Fatalf("closing tags in %q", c.Stable.Text)
-			}
-			shown, err := Parse(in.Dialect, c.Report.Format, c.Stable.Text)
-			if err != nil || len(shown) != c.Report.Shown {
-				t.Fatalf("%v: %d entries of %d in %q", err, len(shown), c.Report.Shown, c.Stable.Text)
-			}
-			if c.Report.Shown == 1 {
-				continue // the name is too long to be shown
-			}
-			wantName, _ := safetext.Field(name)
-			wantDir, _ := safetext.Field(locationOf(rec))
-			if in.Dialect == skill.AgentSkills {
-				wantDir = defuse(wantDir)
-			}
-			if got := shown[0]; got.Name != wantName || got.Description != c.plan.lines[0].desc || got.Location != "" && got.Location != wantDir {
-				t.Fatalf("got %+v from %q", got, c.Stable.Text)
+		for _, d := range dialectNames() {
+			for _, format := range formats() {
+				in := Input{Dialect: d, Format: format, Budget: Budget{Limit: 1 << 20}, Snapshot: snapshot(rec, record("zz", "last"))}
+				c := render(t, r, in)
+				if n := strings.Count(strings.ToLower(c.Stable.Text), closeTag); n != 1 && (format == List || format == XML) || n > 1 {
+					t.Fatalf("%s %s: closing tags in %q", d, format, c.Stable.Text)
+				}
+				if d == skill.Deft || d == skill.AgentSkills && format != JSON {
+					checkRoundTrip(t, c, rec)
+				}
 			}
 		}
 	})
+}
+
+// checkRoundTrip reads back a block whose first entry is rec's.
+func checkRoundTrip(t *testing.T, c Catalog, rec *registry.Record) {
+	t.Helper()
+	d, format := c.Report.Dialect, c.Report.Format
+	shown, err := Parse(d, format, c.Stable.Text)
+	if err != nil || len(shown) != c.Report.Shown {
+		t.Fatalf("%s: %v: %d entries of %d in %q", format, err, len(shown), c.Report.Shown, c.Stable.Text)
+	}
+	if c.Report.Shown == 1 {
+		return // the name is too long to be shown
+	}
+	name, _ := safetext.Field(rec.Address)
+	dir, _ := safetext.Field(locationOf(rec))
+	if d == skill.AgentSkills && format == XML {
+		dir = defuse(dir)
+	}
+	if got := shown[0]; got.Name != name || got.Description != c.plan.lines()[0].desc || got.Location != dir && format != List && format != Minara {
+		t.Fatalf("%s: got %+v from %q", format, got, c.Stable.Text)
+	}
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/deftskills/deft/internal/limits"
 )
@@ -43,38 +44,60 @@ func (notes) total(m int) string { return `<available_skills total="` + strconv.
 // offer is what one block could show.
 type offer struct {
 	lines []*line
-	order []int // indices of lines, the last to lose anything first
-	total int   // visible skills; more than lines where others are not offered
-	frame int   // cost of the tags
+	order []int32 // indices of lines, the last to lose anything first; nil = as they stand
+	total int     // visible skills; more than lines where others are not offered
 	room  int
 	notes notes
 	cost  measure
-	shape shape
+	shape *shape
+}
+
+func (o offer) at(pos int) int {
+	if o.order == nil {
+		return pos
+	}
+	return int(o.order[pos])
 }
 
 // outcome is what a block shows of each line.
 type outcome struct {
-	level     []int8 // by line
-	edge      int    // the line that is cut inside a level; -1 = none
-	edgeEnd   int    // bytes of its description
-	edgeShown int    // clusters of it
+	level     []int8  // by line
+	cuts      []int32 // by line, bytes of the description; nil = as the level says
+	edge      int     // the line that is cut inside a level; -1 = none
+	edgeEnd   int     // bytes of its description
+	edgeShown int     // clusters of it
 	edgeCost  int
+	lines     []*line // in place of the offered ones; nil = those
+	roots     string  // lines that say what stands for long paths
 	note      string
 	used      int
 	listed    int
 	complete  bool // everything is shown in full
 	least     int  // the smallest room that gives a block
 	fits      bool // false: not even the tags and a note fit
+	over      bool // names alone are more than the room, and shown all the same
+	soft      bool // set by dialects that tell the two overflows apart
+	hard      bool
 }
 
-// concede finds the most that fits. What a block can show is a prefix of one fixed
+// blank is an outcome that shows nothing yet.
+func (o offer) blank() outcome {
+	out := outcome{level: make([]int8, len(o.lines)), edge: -1, fits: true}
+	for i := range out.level {
+		out.level[i] = levelOmitted
+	}
+	return out
+}
+
+// concedeSteps finds the most that fits. What a block can show is a prefix of one fixed
 // sequence: all names, then all short forms, then all medium ones, then all full
 // ones, each over the rank order. The sums over it need not grow steadily, so all
 // of them are looked at and the longest prefix that fits is taken.
-func concede(o offer) outcome {
+func concedeSteps(o offer) outcome {
 	n := len(o.lines)
 	out := outcome{level: make([]int8, n), edge: -1, fits: true, listed: n}
-	full, floor := o.frame, o.frame
+	frame := o.frame(n)
+	full, floor := frame, o.frame(0)
 	if n < o.total {
 		out.note = o.notes.omitted(n, o.total)
 		full += o.costOf(out.note)
@@ -89,15 +112,14 @@ func concede(o offer) outcome {
 		out.used, out.complete = full, true
 		return out
 	}
-	steps, sum := o.longest()
+	steps, sum := o.longest(frame)
 	if steps == 0 {
-		out.note, out.used, out.fits, out.listed = o.notes.omitted(0, o.total), floor, floor <= o.room, 0
-		for i := range out.level {
-			out.level[i] = levelOmitted
-		}
-		return out
+		none := o.blank()
+		none.note, none.used, none.fits, none.least = o.notes.omitted(0, o.total), floor, floor <= o.room, out.least
+		return none
 	}
-	for pos, i := range o.order {
+	for pos := range n {
+		i := o.at(pos)
 		out.level[i] = int8(steps/n - 1)
 		if pos < steps%n {
 			out.level[i]++
@@ -106,7 +128,7 @@ func concede(o offer) outcome {
 	out.listed = min(steps, n)
 	o.cutEdge(&out, steps, sum)
 	out.note = o.noteFor(out)
-	out.used = o.frame + o.costOf(out.note)
+	out.used = frame + o.costOf(out.note)
 	for i, l := range o.lines {
 		switch {
 		case i == out.edge:
@@ -123,14 +145,31 @@ func (o offer) costOf(note string) int {
 	return n
 }
 
+// frame is what a block costs beside its note and n entries.
+func (o offer) frame(n int) int {
+	of := func(text string) int {
+		cost, _ := o.cost(text)
+		return cost
+	}
+	s := o.shape
+	if n == 0 && s.none != "" {
+		return of(s.open) + of(s.none)
+	}
+	sum := of(s.open) + of(s.start) + of(s.end)
+	if s.last != "" { // the last entry has no comma
+		sum += of(s.last) - of(strings.Replace(s.last, "\n", ",\n", 1))
+	}
+	return sum
+}
+
 // longest returns how many steps of the sequence fit beside the dearest note, and
 // their sum.
-func (o offer) longest() (steps, sum int) {
-	total := o.frame + max(o.costOf(o.notes.omitted(o.total, o.total)), o.costOf(o.notes.shortened(o.total, o.total)))
-	n := len(o.order)
+func (o offer) longest(frame int) (steps, sum int) {
+	total := frame + max(o.costOf(o.notes.omitted(o.total, o.total)), o.costOf(o.notes.shortened(o.total, o.total)))
+	n := len(o.lines)
 	for level := range levels {
-		for pos, i := range o.order {
-			l := o.lines[i]
+		for pos := range n {
+			l := o.lines[o.at(pos)]
 			total += l.cost[level]
 			if level > 0 {
 				total -= l.cost[level-1]
@@ -146,12 +185,12 @@ func (o offer) longest() (steps, sum int) {
 // cutEdge gives the room that is left to the next description in line, as many
 // characters of it as fit.
 func (o offer) cutEdge(out *outcome, steps, sum int) {
-	n := len(o.order)
+	n := len(o.lines)
 	level := steps / n
 	if level == levelName || level == levels {
 		return
 	}
-	i := o.order[steps%n]
+	i := o.at(steps % n)
 	l := o.lines[i]
 	low, high := l.shown[level-1], l.shown[level]
 	if level == levelShort {
@@ -162,7 +201,7 @@ func (o offer) cutEdge(out *outcome, steps, sum int) {
 	}
 	b, room := borders(l.desc), o.room-sum+l.cost[level-1]
 	at := func(clusters int) int {
-		cost, _ := o.cost(string(o.shape.entry(nil, l, l.until(b[clusters]))))
+		cost, _ := o.cost(string(o.shape.line(nil, l, l.until(b[clusters]))))
 		return cost
 	}
 	best := largest(low, high, func(c int) bool { return at(c) <= room })
@@ -218,18 +257,31 @@ func (out outcome) stateOf(i int, l *line) State {
 	switch {
 	case level == levelOmitted:
 		return Omitted
-	case l.end[level] == len(l.desc):
+	case out.end(i, l) == len(l.desc):
 		return Full
-	case i == out.edge || level > levelName:
+	case i == out.edge || out.end(i, l) > 0:
 		return Shortened
 	}
 	return NameOnly
 }
 
+// end returns how many bytes of the description the outcome shows of line i.
+func (out outcome) end(i int, l *line) int {
+	switch {
+	case out.level[i] == levelOmitted:
+		return 0
+	case out.cuts != nil:
+		return int(out.cuts[i])
+	case i == out.edge:
+		return out.edgeEnd
+	}
+	return l.end[out.level[i]]
+}
+
 // text returns the description that the outcome shows of line i.
 func (out outcome) text(i int, l *line) string {
-	if i == out.edge {
-		return l.until(out.edgeEnd)
+	if out.cuts != nil {
+		return l.desc[:out.cuts[i]]
 	}
-	return l.part(int(out.level[i]))
+	return l.until(out.end(i, l))
 }

@@ -34,13 +34,13 @@ func TestNoBudgetIsEverExceededAndShownTextOnlyGrows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in, r, clusters, listed := tt.in, New(Config{Counter: tt.counter}), 0, 0
-			in.Tools = exposed
+			in.Tools, in.Mode = exposed, ModeStable
 			for limit := 1; limit <= tt.to; limit += tt.step {
 				in.Budget.Limit = limit
 				c := render(t, r, in)
 				checkBudget(t, c, limit, tt.counter)
 				now := 0
-				for i, l := range c.plan.lines {
+				for i, l := range c.plan.lines() {
 					if i == c.plan.outcome.edge {
 						now += c.plan.outcome.edgeShown
 					} else if level := c.plan.outcome.level[i]; level != levelOmitted {
@@ -69,7 +69,7 @@ func checkBudget(t *testing.T, c Catalog, limit int, counter Counter) {
 	if counter.Count(c.Stable.Text) > limit-rep.Reserve {
 		t.Fatalf("%d: %d tokens", limit, counter.Count(c.Stable.Text))
 	}
-	if rep.Shown+rep.Omitted != len(c.plan.lines) || rep.Shown != rep.Full+rep.Shortened+rep.NameOnly {
+	if rep.Shown+rep.Omitted != len(c.plan.visible) || rep.Shown != rep.Full+rep.Shortened+rep.NameOnly {
 		t.Fatalf("%d: counts do not add up: %+v", limit, rep)
 	}
 	if (c.Stable.Text == "") != (limit < rep.LeastBudget) {
@@ -87,7 +87,7 @@ func TestNamesComeBeforeDescriptions(t *testing.T) {
 			"recent":   {Snapshot: chores(50), Rank: Rank{Recent: []string{"zz-last"}}},
 			"priority": {Snapshot: chores(1)},
 		} {
-			in.Tools, in.Budget.Limit = exposed, limit
+			in.Tools, in.Budget.Limit, in.Mode = exposed, limit, ModeStable
 			c := render(t, New(Config{}), in)
 			rep := c.Report
 			described := rep.Full+rep.Shortened > 0
@@ -117,7 +117,7 @@ func TestOmittedSkillsStayInTheAccount(t *testing.T) {
 	for _, n := range []string{"alpha", "beta", "omega"} {
 		all = append(all, record(n, "The "+n+" procedure with a rather long explanation of when it applies."))
 	}
-	c := render(t, New(Config{}), Input{Snapshot: snapshot(all...), Tools: exposed, Budget: Budget{Limit: 40}})
+	c := render(t, New(Config{}), Input{Snapshot: snapshot(all...), Tools: exposed, Mode: ModeStable, Budget: Budget{Limit: 40}})
 	e := c.Entries()[2]
 	if e.Name != "omega" || e.State != Omitted || e.FullTokens == 0 || c.Report.Omitted == 0 {
 		t.Errorf("%+v in %+v", e, c.Report)

@@ -12,16 +12,21 @@
 // file access, model calls, the clock, and the packages route and search: what they
 // found arrives as plain Routed values, named by registry.Record.Address.
 //
-//	catalog.go   the values that go in and come out
-//	render.go    one render from options to blocks; modes
-//	filter.go    who is in, and the reason of everyone who is not
-//	entry.go     one skill's lines at each level of detail, and what they cost
-//	cache.go     lines kept between renders, results kept by key
-//	escape.go    what may not appear in a line as it is
-//	parse.go     reading a block back
-//	budget.go    how much room there is
-//	concede.go   what is given up when it is not enough
-//	tail.go      the routed hints at the end of the prompt
-//	guidance.go  the words before the list (guidance_*.md)
-//	report.go    the account
+//	catalog.go         the values that go in and come out
+//	dialect.go         the table of dialects: formats, filters, budgets, caps, order
+//	render.go          one render from options to blocks; modes
+//	filter.go          who is in, and the reason of everyone who is not
+//	shape.go           the six formats
+//	entry.go           one skill's line at each level of detail, and what it costs
+//	cache.go           lines kept between renders, results kept by key
+//	escape.go          what may not appear in a line as it is
+//	collate.go         the order of names in the root locale
+//	parse.go           reading a block back
+//	budget.go          how much room there is
+//	concede.go         what is given up when it is not enough, step by step
+//	concede_tiers.go   the same in dialect minimax: built-in skills first
+//	concede_hosts.go   the same in dialects claude-code and codex
+//	tail.go            what belongs to the turn: hints, routed skills
+//	guidance.go        the words about the list (guidance_*.md)
+//	report.go          the account
 package catalog

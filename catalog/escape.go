@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,9 +52,16 @@ var listReferences = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 func unescapeList(s string) string { return listReferences.Replace(s) }
 
 var (
-	xmlEscapes    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
-	xmlReferences = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#x27;", "'")
+	xmlEscapes    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
+	htmlEscapes   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
+	xmlReferences = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&#x27;", "'")
+
+	markEscapes    = strings.NewReplacer(`\`, `\\`, "*", `\*`, "[", `\[`, "]", `\]`, "(", `\(`, ")", `\)`, "`", "\\`")
+	markReferences = strings.NewReplacer(`\\`, `\`, `\*`, "*", `\[`, "[", `\]`, "]", `\(`, "(", `\)`, ")", "\\`", "`")
 )
+
+// escapeMarks keeps a value from ending the bold or bracketed part it stands in.
+func escapeMarks(s string) string { return markEscapes.Replace(s) }
 
 // handle returns a name as a list shows it: plain where it cannot be mistaken for
 // anything else, else as a JSON string.
@@ -64,14 +69,10 @@ func handle(name string) string {
 	if plainName(name) {
 		return name
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(name); err != nil {
-		return `""` // cannot happen: a string always encodes
-	}
-	return escapeList(strings.TrimSuffix(b.String(), "\n"))
+	return quoted(name)
 }
+
+func quoted(name string) string { return escapeList(encode(name, false)) }
 
 func plainName(name string) bool {
 	if name == "" || strings.HasSuffix(name, ":") {

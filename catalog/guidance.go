@@ -1,33 +1,43 @@
 package catalog
 
 import (
-	_ "embed"
+	"embed"
 	"strings"
 )
 
-//go:embed guidance_stable.md
-var guidanceStable string
+//go:embed guidance_*.md
+var guidanceTexts embed.FS
 
-//go:embed guidance_routed.md
-var guidanceRouted string
-
-//go:embed guidance_files.md
-var guidanceFiles string
-
-// guidance returns the words before the list. A line that names a tool which the
+// guidance returns the words about the list. A line that names a tool which the
 // model cannot call is left out.
-func guidance(mode Mode, tools ToolNames) string {
-	text := guidanceStable
+func guidance(d *dialect, mode Mode, in Input) string {
+	tools, name := in.Tools, ""
 	switch {
+	case d.guidance == "", mode == ModeSearch && tools.Search == "":
+		return ""
+	case d.guidance == "mastra" && mode == ModeSearch:
+		name = "mastra_search"
+	case d.guidance == "mastra" && in.NoAliases:
+		name = "mastra_names"
+	case d.guidance == "mastra":
+		name = "mastra"
+	case mode == ModeSearch:
+		name = "search"
 	case tools.Skill == "":
-		text = guidanceFiles
+		name = "files"
 	case mode == ModeRouted:
-		text = guidanceRouted
+		name = "routed"
+	default:
+		name = "stable"
+	}
+	text, err := guidanceTexts.ReadFile("guidance_" + name + ".md")
+	if err != nil {
+		return "" // cannot happen: the file is compiled in
 	}
 	exposed := map[string]string{"{skill}": tools.Skill, "{skill_read}": tools.Read, "{skill_search}": tools.Search}
 	var out []string
 lines:
-	for _, l := range strings.Split(strings.TrimSpace(text), "\n") {
+	for _, l := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		for placeholder, name := range exposed {
 			if name == "" && strings.Contains(l, placeholder) {
 				continue lines

@@ -28,7 +28,7 @@ func (k *keyWriter) list(values []string) {
 // fingerprint identifies everything of an input beside the snapshot and the turn.
 func (o options) fingerprint(in Input) string {
 	k := make(keyWriter, 0, 256)
-	k.add(string(o.dialect), string(o.format), string(o.mode), string(o.unit), strconv.FormatBool(in.Routing),
+	k.add(string(o.dialect), string(o.format), string(o.mode), string(o.unit), strconv.FormatBool(o.routing),
 		strconv.Itoa(o.room.limit), strconv.Itoa(in.Budget.Window),
 		in.Tools.Skill, in.Tools.Read, in.Tools.Search)
 	k.list(in.Rank.Protected)
@@ -36,11 +36,15 @@ func (o options) fingerprint(in Input) string {
 	k.list(in.Rank.Pinned)
 	k.list(in.View.Skills)
 	k.list(in.View.Servers)
-	k.add(strconv.FormatBool(in.View.HideUntrusted), strconv.FormatBool(in.View.Touched == nil))
-	for _, name := range sortedKeys(in.View.Unmet) {
-		k.add(name, in.View.Unmet[name])
+	k.list(in.View.Negative)
+	k.list(in.View.NameOnly)
+	k.add(strconv.FormatBool(in.NoAliases), strconv.FormatBool(in.View.HideUntrusted), strconv.FormatBool(in.View.Touched == nil))
+	for _, m := range []map[string]string{in.View.Unmet, in.Locations} {
+		for _, name := range sortedKeys(m) {
+			k.add(name, m[name])
+		}
+		k.add("/")
 	}
-	k.add("/")
 	for _, m := range []map[string]bool{in.View.Touched, in.View.Flags} {
 		for _, name := range sortedKeys(m) {
 			k.add(name, strconv.FormatBool(m[name]))
@@ -59,19 +63,19 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // keyOf digests all that decides guidance and stable block, and nothing else: what
 // is visible in its exact words, the order of concessions, the room, the words.
-func keyOf(p *plan, in Input, o options, counter string) string {
+func keyOf(lines []*line, ranked []int32, in Input, o options) string {
 	k := make(keyWriter, 0, 256)
-	k.add(string(o.shape.id), string(o.mode), string(o.unit), counter, strconv.Itoa(o.room.stable()),
-		in.Tools.Skill, in.Tools.Read, in.Tools.Search)
+	k.add(string(o.shape.id), string(o.mode), string(o.unit), o.counter, strconv.Itoa(o.room.stable()),
+		in.Tools.Skill, in.Tools.Read, in.Tools.Search, strconv.FormatBool(in.NoAliases))
 	h := sha256.New()
 	h.Write(k)
-	for _, l := range p.lines {
+	for _, l := range lines {
 		h.Write(l.digest[:])
 	}
-	order := make([]byte, 0, 4*len(p.order))
-	for _, i := range p.order {
-		order = binary.BigEndian.AppendUint32(order, uint32(i))
+	var b [4]byte
+	for _, i := range ranked {
+		binary.BigEndian.PutUint32(b[:], uint32(i))
+		h.Write(b[:])
 	}
-	h.Write(order)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/internal/limits"
+	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
@@ -87,8 +88,12 @@ func (c Catalog) Entries() []EntryReport {
 	}
 	p := c.plan
 	out := make([]EntryReport, 0, c.Report.Total)
+	lines := p.outcome.lines
+	if lines == nil {
+		lines = p.lines()
+	}
 	for i, v := range p.visible {
-		out = append(out, p.account(i, v))
+		out = append(out, p.account(i, v, lines[i]))
 	}
 	for _, h := range p.hidden {
 		state := Hidden
@@ -106,20 +111,20 @@ func (c Catalog) Entries() []EntryReport {
 }
 
 // report makes the account of a plan.
-func (p *plan) report(in Input, o options) Report {
+func (p *plan) report(in Input, lines []*line) Report {
+	o := p.o
 	r := Report{
 		Dialect: o.dialect, Format: o.format, Mode: o.mode, Counter: o.counter, Unit: o.unit,
-		Window: in.Budget.Window, Budget: o.room.limit, Reserve: o.room.reserve,
+		Window: in.Budget.Window, Budget: o.room.limit, Reserve: o.room.reserve, LeastBudget: p.outcome.least,
 		Hidden: make(map[string]int), Total: len(p.visible) + len(p.hidden),
 	}
-	r.LeastBudget = leastBudget(p.outcome.least, o.room.reserve > 0)
-	if o.mode == ModeRouted {
-		r.LeastBudget = p.outcome.least
+	if o.mode == ModeStable {
+		r.LeastBudget = leastBudget(p.outcome.least, o.room.reserve > 0)
 	}
 	if len(p.visible) > 0 && p.outcome.fits {
 		r.Used = p.outcome.used
 	}
-	for i, l := range p.lines {
+	for i, l := range lines {
 		p.count(&r, p.outcome.stateOf(i, l))
 		r.CapTruncated = r.CapTruncated || l.capped
 		if l.inexact {
@@ -140,11 +145,31 @@ func (p *plan) report(in Input, o options) Report {
 			r.Diagnostics = append(r.Diagnostics, nameDiagnostic(h.rec))
 		}
 	}
-	r.SoftOverflow, r.HardOverflow = r.Shortened+r.NameOnly > 0, r.Omitted > 0 && o.mode != ModeRouted
-	if len(p.visible) > 0 && !p.outcome.fits {
-		r.Diagnostics = append(r.Diagnostics, tooSmall(r))
-	}
+	p.overflows(&r)
 	return r
+}
+
+// overflows says what did not fit.
+func (p *plan) overflows(r *Report) {
+	if r.SoftOverflow, r.HardOverflow = p.outcome.soft, p.outcome.hard; !r.SoftOverflow && !r.HardOverflow {
+		r.SoftOverflow, r.HardOverflow = r.Shortened+r.NameOnly > 0, r.Omitted > 0 && r.Mode == ModeStable
+	}
+	switch {
+	case len(p.visible) > 0 && !p.outcome.fits:
+		r.Diagnostics = append(r.Diagnostics, tooSmall(*r))
+	case p.outcome.over:
+		r.Diagnostics = append(r.Diagnostics, skill.Diagnostic{
+			Code: "names_over_budget", Level: skill.LevelWarning, Offset: -1,
+			Message: fmt.Sprintf("the names alone take %d of %d %s: all of them are shown", r.Used, r.Budget, r.Unit),
+			Fix:     "raise the budget, or switch skills off",
+		})
+	case r.Omitted > 0 && r.Dialect == skill.Codex:
+		r.Diagnostics = append(r.Diagnostics, skill.Diagnostic{
+			Code: "skills_omitted", Level: skill.LevelWarning, Offset: -1,
+			Message: fmt.Sprintf("%d of %d skills are listed: the others do not fit", r.Shown, r.visible()),
+			Fix:     "raise the budget, or switch skills off",
+		})
+	}
 }
 
 func (p *plan) count(r *Report, s State) {
@@ -163,18 +188,27 @@ func (p *plan) count(r *Report, s State) {
 }
 
 // account makes the report of visible entry i.
-func (p *plan) account(i int, rec *registry.Record) EntryReport {
-	l, out := p.lines[i], p.outcome
+func (p *plan) account(i int, rec *registry.Record, l *line) EntryReport {
+	out := p.outcome
 	e := EntryReport{
-		Name: shownName(rec), Address: rec.Address, Source: string(rec.Source.Kind),
-		State: out.stateOf(i, l), Tier: int(p.tiers[i]),
+		Name: shownName(rec), Address: rec.Address, Source: string(rec.Source.Kind), State: out.stateOf(i, l), Tier: 4,
 		FullTokens: l.cost[levelFull], Clusters: l.clusters, FullChars: runes(l.desc),
 	}
-	switch level := out.level[i]; {
+	if p.tiers != nil {
+		e.Tier = int(p.tiers[i])
+	}
+	if out.level[i] == levelOmitted {
+		return e
+	}
+	e.ShownChars = runes(l.desc[:out.end(i, l)])
+	switch {
+	case out.cuts != nil:
+		e.Tokens, _ = p.o.measure(string(p.o.shape.line(nil, l, out.text(i, l))))
+		e.ShownClusters = safetext.Clusters(l.desc[:out.end(i, l)])
 	case i == out.edge:
-		e.Tokens, e.ShownClusters, e.ShownChars = out.edgeCost, out.edgeShown, runes(l.desc[:out.edgeEnd])
-	case level != levelOmitted:
-		e.Tokens, e.ShownClusters, e.ShownChars = l.cost[level], l.shown[level], runes(l.desc[:l.end[level]])
+		e.Tokens, e.ShownClusters = out.edgeCost, out.edgeShown
+	default:
+		e.Tokens, e.ShownClusters = l.cost[out.level[i]], l.shown[out.level[i]]
 	}
 	return e
 }

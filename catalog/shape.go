@@ -1,16 +1,29 @@
 package catalog
 
-import "github.com/deftskills/deft/skill"
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/skill"
+)
 
 type shapeID string
 
-// shape is one format as one dialect writes it.
+// shape is one format as one dialect writes it. The text of a block is open, the note,
+// start, the entries, end; it never ends with a newline.
 type shape struct {
-	id       shapeID
-	located  bool // entries say where the skill's file is
-	name     func(string) string
-	location func(string) string
-	// entry appends an entry with its final newline; desc is not escaped, "" = none.
+	id               shapeID
+	d                *dialect
+	located          bool // entries say where the skill's file is
+	sourced          bool // entries say where it comes from
+	open, start, end string
+	none             string // in place of start and end where no entry is shown
+	last             string // what the final newline of the last entry is, where it is another
+	around           int    // bytes of an entry beside its fields, for the size of a block
+	name, text, path func(string) string
+	// entry appends an entry with its final newline; desc is escaped, "" = none.
 	entry func(b []byte, l *line, desc string) []byte
 }
 
@@ -19,34 +32,181 @@ const (
 	closeTag = "</available_skills>"
 )
 
+// formats lists all of them in the order of the documentation.
+func formats() []Format { return []Format{List, XML, JSON, Markdown, Codex, Minara} }
+
 // shapeOf returns the shape of a format; ok is false where there is none.
-func shapeOf(d skill.Dialect, f Format) (s shape, ok bool) {
+func shapeOf(of skill.Dialect, f Format) (s *shape, ok bool) {
+	d := dialects[of]
+	if d == nil || !slices.Contains(formats(), f) {
+		return nil, false
+	}
+	s = &shape{id: shapeID(string(of) + "/" + string(f)), d: d, around: 24, name: defuse, text: defuse, path: defuse}
+	if d.escaped {
+		s.name, s.text, s.path = handle, escapeList, escapeList
+	}
 	switch f {
 	case List:
-		return shape{id: "list", name: handle, entry: listEntry}, true
+		s.open, s.end, s.entry = openTag+"\n", closeTag, listEntry
 	case XML:
-		s = shape{id: "xml", located: true, name: xmlEscapes.Replace, location: xmlEscapes.Replace, entry: xmlEntry}
-		if d == skill.AgentSkills { // its reference shows paths verbatim
-			s.id, s.location = "xml-agentskills", defuse
+		s.xml(of)
+	case JSON:
+		s.around = 100
+		s.located, s.sourced, s.entry = true, true, jsonEntry
+		s.open, s.start, s.end, s.none, s.last = "Available Skills:\n\n", "[\n", "]", "[]", "  }\n"
+		s.name, s.text, s.path = jsonText(d.escaped), jsonText(d.escaped), jsonText(d.escaped)
+	case Markdown:
+		s.located, s.sourced, s.open, s.entry = true, true, "# Available Skills\n\n", markdownEntry
+	case Codex:
+		s.located, s.open, s.entry = true, "## Skills\n", codexEntry
+	case Minara:
+		s.entry = minaraEntry
+		plain := s.name
+		s.name = func(name string) string { // a line may not look like a note or a path
+			if shown := plain(name); shown != "Note" && !strings.HasPrefix(shown, "/") {
+				return shown
+			}
+			return quoted(name)
 		}
-		return s, true
 	}
-	return shape{}, false
+	if d.escaped && (f == Markdown || f == Codex) {
+		s.name = func(name string) string { return escapeMarks(handle(name)) }
+		s.path = func(path string) string { return escapeMarks(escapeList(path)) }
+	}
+	return s, true
+}
+
+// xml writes elements as the open standard's reference does where its dialect is asked
+// for: values on lines of their own, paths as they are, no source.
+func (s *shape) xml(of skill.Dialect) {
+	s.open, s.end, s.located, s.around = openTag+"\n", closeTag, true, 160
+	if of == skill.AgentSkills {
+		s.name, s.text, s.path, s.entry = htmlEscapes.Replace, htmlEscapes.Replace, defuse, standardEntry
+		return
+	}
+	s.sourced, s.entry = true, xmlEntry
+	s.name, s.text, s.path = xmlEscapes.Replace, xmlEscapes.Replace, xmlEscapes.Replace
+}
+
+// line appends an entry; desc is not escaped.
+func (s *shape) line(b []byte, l *line, desc string) []byte {
+	if desc != "" {
+		desc = s.text(desc)
+	}
+	return s.entry(b, l, desc)
+}
+
+// block writes the whole text. Lines stand in the order of display.
+func (s *shape) block(lines []*line, out outcome) string {
+	if out.lines != nil {
+		lines = out.lines
+	}
+	size, final := len(s.open)+len(out.roots)+len(out.note)+len(s.start)+len(s.end)+8, -1
+	for i, l := range lines {
+		if out.level[i] != levelOmitted {
+			size += len(l.name) + len(l.loc) + len(l.source) + len(l.reasons) + out.end(i, l) + s.around
+			final = i
+		}
+	}
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteString(s.open)
+	b.WriteString(out.roots)
+	if out.note != "" {
+		b.WriteString(out.note)
+		b.WriteByte('\n')
+	}
+	if final < 0 && s.none != "" {
+		b.WriteString(s.none)
+		return b.String()
+	}
+	b.WriteString(s.start)
+	var entry []byte
+	for i, l := range lines[:final+1] {
+		if out.level[i] == levelOmitted {
+			continue
+		}
+		entry = s.line(entry[:0], l, out.text(i, l))
+		if i == final && s.last != "" {
+			entry = append(bytes.TrimSuffix(entry, []byte(",\n")), '\n')
+		}
+		b.Write(entry)
+	}
+	b.WriteString(s.end)
+	return strings.TrimRight(b.String(), "\n")
 }
 
 func listEntry(b []byte, l *line, desc string) []byte {
-	b = append(append(b, "- "...), l.name...)
+	return minaraEntry(append(b, "- "...), l, desc)
+}
+
+func minaraEntry(b []byte, l *line, desc string) []byte {
+	b = append(b, l.name...)
 	if desc != "" {
-		b = append(append(b, ": "...), escapeList(desc)...)
+		b = append(append(b, ": "...), desc...)
 	}
 	return append(append(b, l.reasons...), '\n')
 }
 
+func codexEntry(b []byte, l *line, desc string) []byte {
+	b = listEntry(b, l, desc)
+	return append(append(append(b[:len(b)-1], " (file: "...), l.loc...), ")\n"...)
+}
+
+func markdownEntry(b []byte, l *line, desc string) []byte {
+	b = append(append(append(b, "- **"...), l.name...), "** ["...)
+	b = append(append(append(append(b, l.source...), "] ("...), l.loc...), ')')
+	if desc != "" {
+		b = append(append(b, ": "...), desc...)
+	}
+	return append(append(b, l.reasons...), '\n')
+}
+
+func jsonEntry(b []byte, l *line, desc string) []byte {
+	if desc == "" {
+		desc = `""`
+	}
+	b = append(append(b, "  {\n    \"name\": "...), l.name...)
+	b = append(append(b, ",\n    \"description\": "...), desc...)
+	b = append(append(b, ",\n    \"location\": "...), l.loc...)
+	b = append(append(b, ",\n    \"source\": \""...), l.source...)
+	return append(b, "\"\n  },\n"...)
+}
+
 func xmlEntry(b []byte, l *line, desc string) []byte {
+	b = append(append(append(b, "  <skill>\n    <name>"...), l.name...), "</name>\n"...)
+	if desc != "" {
+		b = append(append(append(b, "    <description>"...), desc...), "</description>\n"...)
+	}
+	b = append(append(append(b, "    <location>"...), l.loc...), "</location>\n    <source>"...)
+	return append(append(b, l.source...), "</source>\n  </skill>\n"...)
+}
+
+func standardEntry(b []byte, l *line, desc string) []byte {
 	b = append(append(append(b, "<skill>\n<name>\n"...), l.name...), "\n</name>\n"...)
 	if desc != "" {
-		b = append(append(append(b, "<description>\n"...), xmlEscapes.Replace(desc)...), "\n</description>\n"...)
+		b = append(append(append(b, "<description>\n"...), desc...), "\n</description>\n"...)
 	}
 	b = append(append(append(b, "<location>\n"...), l.loc...), "\n</location>\n"...)
 	return append(b, "</skill>\n"...)
+}
+
+// jsonText writes a string as JSON; wholly escaped ones hold no angle bracket at all.
+func jsonText(escaped bool) func(string) string {
+	return func(s string) string {
+		if !escaped {
+			s = defuse(s)
+		}
+		return encode(s, escaped)
+	}
+}
+
+func encode(s string, escaped bool) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(escaped)
+	if err := enc.Encode(s); err != nil {
+		return `""` // cannot happen: a string always encodes
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,12 +1,14 @@
 package catalog
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/internal/safetext"
-	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -17,36 +19,39 @@ const (
 
 // routedPrefix is the outcome of a stable block that only counts: no skill is
 // listed in it, none is lost either.
-func routedPrefix(p *plan, words notes, o options) outcome {
-	out := outcome{level: make([]int8, len(p.lines)), edge: -1}
-	for i := range out.level {
-		out.level[i] = levelOmitted
+func routedPrefix(of offer, o options) outcome {
+	out := of.blank()
+	if o.d.tail == fullTail {
+		return out
 	}
-	out.used, _ = o.measure(words.total(len(p.lines)))
+	out.used, _ = o.measure(of.notes.total(len(of.lines)))
 	out.least = out.used
 	out.fits = o.room.limit == 0 || out.used <= o.room.limit
 	return out
 }
 
 // addTail sets the part of the catalog that belongs to this turn.
-func (r *Renderer) addTail(c *Catalog, in Input, o options) {
-	if !in.Routing || o.dialect == skill.AgentSkills || len(c.plan.visible) == 0 {
-		return
+func (r *Renderer) addTail(ctx context.Context, c *Catalog, in Input, o options) error {
+	if !o.routing || c.Report.visible() == 0 || c.Report.Mode == ModeSearch {
+		return nil
 	}
-	text := ""
+	text, err := "", error(nil)
 	switch {
+	case o.d.tail == fullTail:
+		text, err = r.listed(ctx, c, in, o)
 	case in.Fit == "none":
 		text = nothingFits(c, in, o)
 	case c.Report.Mode == ModeRouted:
-		text = r.routedTail(c, in, o)
+		text, err = r.routedTail(ctx, c, in, o)
 	default:
 		text = hints(c.plan, in, o)
 	}
-	if text == "" {
-		return
+	if text == "" || err != nil {
+		return err
 	}
 	c.Tail = r.block(text)
 	c.Report.Tail, _ = o.measure(text)
+	return nil
 }
 
 // nothingFits sends the model to the search where one exists.
@@ -54,19 +59,20 @@ func nothingFits(c *Catalog, in Input, o options) string {
 	if !c.NeedsSearch(in.Tools) {
 		return ""
 	}
-	return within(o, fmt.Sprintf("No listed skill matches this request; %s looks inside all %d.", in.Tools.Search, len(c.plan.visible)))
+	return within(o, fmt.Sprintf("No listed skill matches this request; %s looks inside all %d.", in.Tools.Search, c.Report.visible()))
 }
 
 // hints names the routed skills with their reasons, as many as the reserve holds.
 // The descriptions stand in the stable block.
 func hints(p *plan, in Input, o options) string {
 	var lines []string
+	at := p.places(addresses(in.Routed))
 	for _, s := range in.Routed {
-		rec := p.find(s.Address)
-		if rec == nil || s.Score <= 0 {
+		i, ok := at[s.Address]
+		if !ok || s.Score <= 0 {
 			continue
 		}
-		if lines = append(lines, "- "+handle(shownName(rec))+reasons(s.Reasons)+"\n"); len(lines) == limits.CatalogHints {
+		if lines = append(lines, "- "+handle(shownName(p.visible[i]))+reasons(s.Reasons)+"\n"); len(lines) == limits.CatalogHints {
 			break
 		}
 	}
@@ -100,48 +106,81 @@ func reasons(list []string) string {
 	return " [" + strings.Join(shown, ", ") + "]"
 }
 
-// routedTail lists the best skills of this turn with descriptions and reasons, in
-// the router's order, in all the room that the counting prefix left.
-func (r *Renderer) routedTail(c *Catalog, in Input, o options) string {
-	p, top := c.plan, in.TopK
-	if top <= 0 {
-		top = limits.CatalogTopK
+func addresses(routed []Routed) []string {
+	out := make([]string, len(routed))
+	for i, r := range routed {
+		out[i] = r.Address
 	}
-	list, _ := shapeOf(skill.Deft, List)
-	of := offer{total: len(p.visible), notes: notes{in.Tools}, cost: o.measure, shape: list}
-	for _, s := range in.Routed {
-		rec := p.find(s.Address)
-		if rec == nil {
+	return out
+}
+
+// picked returns the lines of the routed skills in the router's order, with reasons, at
+// most top of them; 0 = all.
+func (p *plan) picked(ctx context.Context, in Input, s *shape, top int) ([]*line, error) {
+	var lines []*line
+	at := p.places(addresses(in.Routed))
+	for _, r := range in.Routed {
+		i, ok := at[r.Address]
+		if !ok {
 			continue
 		}
-		k := recipeOf(rec, list, o.unit)
-		k.reasons = reasons(s.Reasons)
-		of.lines = append(of.lines, newLine(k, list, o.measure))
-		of.order = append(of.order, len(of.order))
-		if len(of.lines) == top {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		k := recipeOf(p.visible[i], s, p.o.unit, p.o.places)
+		k.reasons = reasons(r.Reasons)
+		if lines = append(lines, newLine(k, s, p.o.measure)); len(lines) == top {
 			break
 		}
 	}
-	if len(of.lines) == 0 {
-		return ""
+	return lines, nil
+}
+
+// routedTail lists the best skills of this turn with descriptions and reasons, in
+// the router's order, in all the room that the counting prefix left.
+func (r *Renderer) routedTail(ctx context.Context, c *Catalog, in Input, o options) (string, error) {
+	list, _ := shapeOf(skill.Deft, List)
+	tail := *list
+	tail.id, tail.open, tail.end = "tail", openTail+"\n", closeTail
+	lines, err := c.plan.picked(ctx, in, &tail, cmp.Or(max(in.TopK, 0), limits.CatalogTopK))
+	if err != nil || len(lines) == 0 {
+		return "", err
 	}
-	open, _ := o.measure(openTail + "\n")
-	end, _ := o.measure(closeTail)
-	of.frame, of.room = open+end, o.room.stable()
+	of := offer{
+		lines: lines, total: c.Report.visible(), notes: notes{in.Tools}, cost: o.measure, shape: &tail, room: math.MaxInt,
+	}
 	if o.room.limit > 0 {
 		of.room = o.room.limit - c.Report.Used
 	}
-	out := concede(of)
+	out := concedeSteps(of)
 	if !out.fits || out.listed == 0 {
-		return ""
+		return "", nil
 	}
-	return string(write(openTail, closeTail, of.lines, nil, out, list))
+	return tail.block(lines, out), nil
 }
 
-// find returns the visible record at an address.
-func (p *plan) find(address string) *registry.Record {
-	if i, ok := p.address[address]; ok {
-		return p.visible[i]
+// listed is the tail of dialect minara: every routed skill with its description and
+// reasons, as many as the tail has room for.
+func (r *Renderer) listed(ctx context.Context, c *Catalog, in Input, o options) (string, error) {
+	s := *o.shape
+	s.id = "tail/" + s.id
+	lines, err := c.plan.picked(ctx, in, &s, max(in.TopK, 0))
+	if err != nil || len(lines) == 0 {
+		return "", err
 	}
-	return nil
+	of := offer{lines: lines, total: len(lines), notes: notes{in.Tools}, cost: o.measure, shape: &s, room: math.MaxInt}
+	if c.Report.Mode == ModeRouted {
+		of.total = c.Report.visible()
+	}
+	switch {
+	case o.room.limit > 0 && c.Report.Mode == ModeRouted:
+		of.room = o.room.limit
+	case o.room.limit > 0:
+		of.room = o.room.reserve
+	}
+	out := concedeSteps(of)
+	if !out.fits || out.listed == 0 {
+		return "", nil
+	}
+	return s.block(lines, out), nil
 }

@@ -65,6 +65,8 @@ var roomCodes = []CodeSpec{
 	{"search_query_truncated", LevelInfo, "ask with fewer words"},
 	{"catalog_name_too_long", LevelWarning, "shorten the name; the skill still loads by it"},
 	{"catalog_budget_too_small", LevelError, "raise the budget"},
+	{"names_over_budget", LevelWarning, "raise the budget, or switch skills off"},
+	{"skills_omitted", LevelWarning, "raise the budget, or switch skills off"},
 	{"catalog_text_cleaned", LevelInfo, "remove control and invisible characters from name and description"},
 	// session: effects of a loaded skill.
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},

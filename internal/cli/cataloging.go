@@ -27,9 +27,9 @@ func catalogVerb() verb {
 		flags: func(f *pflag.FlagSet) {
 			f.IntVar(&o.window, "window", 0, "the model's context in tokens, `N`")
 			f.IntVar(&o.budget, "budget", 0, "an exact bound, `N` of --unit; default 2 % of the window, at most 5,000 tokens")
-			f.StringVar(&o.unit, "unit", "tokens", "`tokens|chars|bytes`")
-			f.StringVar(&o.format, "format", "", "`list|xml`; default the dialect's")
-			f.StringVar(&o.mode, "mode", "auto", "`auto|stable|routed`")
+			f.StringVar(&o.unit, "unit", "", "`tokens|chars|bytes`; default tokens, or what the dialect counts")
+			f.StringVar(&o.format, "format", "", "`list|xml|json|markdown|codex|minara`; default the dialect's")
+			f.StringVar(&o.mode, "mode", "auto", "`auto|stable|routed|search`")
 			f.StringVar(&o.request, "for", "", "adds the part that belongs to this `REQUEST`")
 			f.StringVar(&o.sort, "sort", "name", "the table by `name|tokens|state`")
 			f.BoolVar(&o.text, "text", false, "exactly the bytes for the model")
@@ -44,8 +44,8 @@ func (r *run) catalog(ctx context.Context, o catalogOptions) error {
 		flag, value string
 		list        []string
 	}{
-		{"unit", o.unit, []string{"tokens", "chars", "bytes"}}, {"format", o.format, []string{"", "list", "xml"}},
-		{"mode", o.mode, []string{"auto", "stable", "routed"}}, {"sort", o.sort, []string{"name", "tokens", "state"}},
+		{"unit", o.unit, []string{"", "tokens", "chars", "bytes"}}, {"format", o.format, []string{"", "list", "xml", "json", "markdown", "codex", "minara"}},
+		{"mode", o.mode, []string{"auto", "stable", "routed", "search"}}, {"sort", o.sort, []string{"name", "tokens", "state"}},
 	} {
 		if !slices.Contains(x.list, x.value) {
 			return usage("--%s %q is not known", x.flag, x.value).hinted("hint.one_of", strings.TrimPrefix(strings.Join(x.list, ", "), ", "))
@@ -120,8 +120,12 @@ func catalogDocument(c catalog.Catalog) catalogJSON {
 
 func (r *run) catalogTable(c catalog.Catalog, order string) {
 	rep, p := c.Report, r.out
-	p.Printf("%d of %d full, %d shortened, %d omitted; %s of %s %s (%s)\n", rep.Full, rep.Shown+rep.Omitted,
-		rep.Shortened+rep.NameOnly, rep.Omitted, grouped(rep.Used), grouped(rep.Budget), string(rep.Unit), rep.Counter)
+	bound := "of " + grouped(rep.Budget) + " "
+	if rep.Budget == 0 {
+		bound = ""
+	}
+	p.Printf("%d of %d full, %d shortened, %d omitted; %s %s%s (%s)\n", rep.Full, rep.Shown+rep.Omitted,
+		rep.Shortened+rep.NameOnly, rep.Omitted, grouped(rep.Used), bound, string(rep.Unit), rep.Counter)
 	entries := c.Entries()
 	rank := map[catalog.State]int{catalog.Hidden: 1, catalog.Shadowed: 2}
 	slices.SortStableFunc(entries, func(a, b catalog.EntryReport) int {
