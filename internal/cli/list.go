@@ -59,7 +59,7 @@ func (r *run) list(ctx context.Context, o listOptions, filter string) error {
 		}
 	}
 	if r.globals.json {
-		r.printJSON(listDocument(snap, show, shadowed, counts))
+		r.printListing(snap, show, shadowed, counts)
 	} else {
 		r.listTable(show, shadowed, counts)
 		if !o.all {
@@ -77,27 +77,6 @@ func (r *run) list(ctx context.Context, o listOptions, filter string) error {
 		return errNegative
 	}
 	return nil
-}
-
-type listJSON struct {
-	Skills      []skillJSON        `json:"skills"`
-	Shadowed    []skillJSON        `json:"shadowed"`
-	Diagnostics []skill.Diagnostic `json:"diagnostics"`
-	Metrics     registry.Metrics   `json:"metrics"`
-	Complete    bool               `json:"complete"`
-}
-
-func listDocument(snap *registry.Snapshot, show, shadowed []*registry.Record, counts map[*registry.Record]tokensJSON) listJSON {
-	convert := func(list []*registry.Record) []skillJSON {
-		out := make([]skillJSON, 0, len(list))
-		for _, rec := range list {
-			j := recordJSON(rec)
-			j.Tokens = counts[rec]
-			out = append(out, j)
-		}
-		return out
-	}
-	return listJSON{convert(show), convert(shadowed), orEmptyList(snap.Diagnostics), snap.Metrics, snap.Complete}
 }
 
 func matching(list []*registry.Record, filter string) []*registry.Record {
