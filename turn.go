@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"time"
 
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/agent/model"
@@ -82,7 +83,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	}
 	inner, err := session.New(ctx, session.Options{
 		ID: o.ID, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
-		Clock: e.o.Clock, Rand: e.o.Rand,
+		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(),
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 	})
@@ -98,6 +99,14 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 		return nil, err
 	}
 	return &Session{engine: e, inner: inner, runner: runner, work: w}, nil
+}
+
+// idle is how long what was loaded on demand outlives its last turn.
+func (e *Engine) idle() time.Duration {
+	if e.o.OnDemand == "" {
+		return 0
+	}
+	return toolset.OnDemandIdle
 }
 
 // ID returns the session's id.
@@ -128,6 +137,9 @@ func (s *Session) Begin(ctx context.Context, in Input) (*Turn, error) {
 
 // Active returns the active skills: the session's, then the turn's.
 func (s *Session) Active() []session.Activation { return s.inner.Active() }
+
+// Clear ends everything that is active, as if the conversation began anew.
+func (s *Session) Clear() { s.inner.Clear() }
 
 // Effective returns what holds now: tools, model, prompt.
 func (s *Session) Effective() session.Effective { return s.inner.Effective() }

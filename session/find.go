@@ -63,7 +63,7 @@ func fits(r *registry.Record, selector string) bool {
 		return false
 	}
 	last := p[i+1:]
-	return last == path.Base(filepath.ToSlash(r.Dir)) || last == path.Base(filepath.ToSlash(r.RealDir)) ||
+	return last == path.Base(r.Path()) || last == path.Base(filepath.ToSlash(r.RealDir)) ||
 		slices.ContainsFunc(r.Aliases, func(a string) bool { return last == path.Base(filepath.ToSlash(a)) })
 }
 

@@ -52,6 +52,7 @@ type Options struct {
 	Unmet      func(*skill.Skill) []string        // names of conditions that do not hold; nil = those the Snapshot found
 	Models     func(id string) bool               // is this model configured; nil = every id is accepted
 	Granted    func(r *registry.Record) bool      // does code of this skill count; nil = by kind of source
+	Idle       time.Duration                      // without a turn for longer, what is active is dropped; 0 = never
 	ProjectDir string                             // absolute; value of ${PROJECT_DIR}; "" = unset
 	Clock      func() time.Time                   // nil = time.Now
 	Rand       io.Reader                          // boundaries and ids; nil = crypto/rand

@@ -31,6 +31,7 @@ type Session struct {
 	turn   *Turn
 	turns  int
 	seq    int
+	used   time.Time // when the last turn began
 	closed bool
 }
 
@@ -87,6 +88,11 @@ func (s *Session) Begin(ctx context.Context, in TurnInput) (*Turn, error) {
 	case s.turn != nil:
 		return nil, ErrBusy
 	}
+	now := s.o.Clock()
+	if s.o.Idle > 0 && !s.used.IsZero() && now.Sub(s.used) > s.o.Idle {
+		s.swap(Layers{})
+	}
+	s.used = now
 	if s.pinned == nil || s.o.Pin == PinTurn {
 		s.pinned = s.o.Snapshots.Snapshot()
 	}
@@ -123,6 +129,10 @@ func (s *Session) Active() []Activation {
 
 // ActiveSkills returns the active skills and the host's policy as the gate takes them.
 func (s *Session) ActiveSkills() []gate.ActiveSkill { return slices.Clone(s.Effective().Skills) }
+
+// Clear ends everything that is active, as if the conversation began anew. The running
+// turn goes on.
+func (s *Session) Clear() { s.swap(Layers{}) }
 
 // Close drops both layers. It is idempotent; a running turn is ended.
 func (s *Session) Close() error {

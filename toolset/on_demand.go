@@ -5,9 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/session"
+)
+
+// OnDemandID is the name under which hosts of dialect mastra know loading on demand, and
+// OnDemandIdle how long a conversation without a turn keeps what it loaded: the
+// dialect's default.
+const (
+	OnDemandID   = "skill-search"
+	OnDemandIdle = time.Hour
 )
 
 // scoreUnit is what one point of a search's score is in a Hit.
