@@ -101,6 +101,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skills of %s: %w", o.Workspace, err)
 	}
+	if dir := o.indexDir(); dir != "" && o.Search.Dir == "" {
+		o.Search.Dir, o.Search.Stamp = o.searchDir(), buildStamp()
+	}
 	if e.index, err = search.Open(o.Search); err != nil {
 		return nil, err
 	}
@@ -116,6 +119,7 @@ func (e *Engine) Sources() []source.Source { return e.registry.Sources() }
 // Refresh looks at every place again, reads what changed, and returns the new
 // Snapshot. On an error the former one stays.
 func (e *Engine) Refresh(ctx context.Context) (*registry.Snapshot, error) {
+	e.index.Recheck("") // references change without their skill
 	return e.registry.Refresh(ctx, registry.RefreshOptions{})
 }
 

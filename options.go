@@ -174,6 +174,9 @@ func (o Options) indexDir() string {
 	return filepath.Join(o.CacheDir, "index")
 }
 
+// searchDir is where the search keeps its index.
+func (o Options) searchDir() string { return filepath.Join(o.CacheDir, "search") }
+
 // buildStamp tells this program from one that was built of other code and may read
 // headers otherwise; "" where that cannot be told.
 func buildStamp() string {

@@ -79,19 +79,19 @@ func (b *builder) close(d *document) {
 	b.seen, b.lens1 = b.seen[:0], [fieldCount]uint32{}
 }
 
-// segment packs what was built. The builder must not be used again.
-func (b *builder) segment() *segment {
+// part packs what was built. The builder must not be used again.
+func (b *builder) part() part {
 	order := make([]uint32, len(b.names))
 	for i := range order {
 		order[i] = uint32(i)
 	}
 	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
-	p := newPacker(b.docs, b.lens, len(order))
+	p := newPacker(b.lens, len(order))
 	for _, id := range order {
 		p.add(b.names[id], &b.lists[id])
 		b.lists[id] = growing{}
 	}
-	return p.segment(b.opt)
+	return p.part(b.opt, b.docs)
 }
 
 // growing is a posting list under construction: finished blocks and an open one.
@@ -141,9 +141,9 @@ type packer struct {
 	blob, data []byte
 }
 
-func newPacker(docs []*document, lens [][fieldCount]uint32, terms int) *packer {
+func newPacker(lens [][fieldCount]uint32, terms int) *packer {
 	return &packer{s: &segment{
-		docs: docs, lens: lens,
+		lens:   lens,
 		termAt: make([]uint32, 1, terms+1), listAt: make([]uint32, 1, terms+1), df: make([]uint32, 0, terms),
 	}}
 }
@@ -161,15 +161,22 @@ func (p *packer) add(term string, g *growing) {
 	p.s.df = append(p.s.df, g.df)
 }
 
-func (p *packer) segment(opt *Options) *segment {
+func (p *packer) part(opt *Options, docs []*document) part {
 	s := p.s
 	s.blob, s.data = string(p.blob), string(p.data)
 	for i := range s.lens {
 		s.own.add(&s.lens[i], 1)
 	}
 	s.measure(opt)
-	s.attach()
-	return s
+	s.names = make([]nameKey, 0, 3*len(docs))
+	for i, d := range docs {
+		for name := range d.calledNames() {
+			s.names = append(s.names, nameKey{hashOf(name), uint32(i)})
+		}
+	}
+	slices.SortFunc(s.names, nameKey.compare)
+	s.enroll(docs)
+	return part{segment: s, docs: docs}
 }
 
 // measure finds the greatest frequency of each list.
@@ -187,22 +194,17 @@ func (s *segment) measure(opt *Options) {
 	}
 }
 
-// attach makes the tables by which documents are found.
-func (s *segment) attach() {
-	s.address = make(map[string]uint32, len(s.docs))
-	s.names = make([]nameKey, 0, 3*len(s.docs))
-	for i, d := range s.docs {
+// enroll makes the table by which a document is found.
+func (s *segment) enroll(docs []*document) {
+	s.address = make(map[string]uint32, len(docs))
+	for i, d := range docs {
 		s.address[d.Address] = uint32(i)
-		for name := range d.calledNames() {
-			s.names = append(s.names, nameKey{hashOf(name), uint32(i)})
-		}
 	}
-	slices.SortFunc(s.names, nameKey.compare)
 }
 
-// merge makes one segment of several, without the dead documents. to[i][d] is the
-// new number of document d of part i.
-func merge(opt *Options, parts []part) (s *segment, to [][]uint32) {
+// merge makes one part of several, without the dead documents. to[i][d] is the new
+// number of document d of part i.
+func merge(opt *Options, parts []part) (one part, to [][]uint32) {
 	var docs []*document
 	var lens [][fieldCount]uint32
 	to = make([][]uint32, len(parts))
@@ -218,12 +220,12 @@ func merge(opt *Options, parts []part) (s *segment, to [][]uint32) {
 		}
 	}
 	at := make([]int, len(parts))
-	out := newPacker(docs, lens, terms)
+	out := newPacker(lens, terms)
 	var c cursor
 	for {
 		term, more := lowest(parts, at)
 		if !more {
-			return out.segment(opt), to
+			return out.part(opt, docs), to
 		}
 		var g growing
 		for i, p := range parts {

@@ -10,7 +10,10 @@
 //
 //	query.go      what a caller asks and gets: Query, Filter, View, Result, Hit, Match
 //	options.go    fields, weights, k1, b: the parameters of the ranking
-//	index.go      Open, Update, Warm, Stats: scopes, generations, the lazy build
+//	index.go      Open, Update, Stats, Close: scopes and generations
+//	update.go     what is new, changed and gone; skills added and removed one by one
+//	build.go      Warm, the lazy build, merging, changed references
+//	disk.go       the index between two starts
 //	search.go     Search and Scan: views and filters, the best hits, exact names
 //	document.go   which text of a skill is indexed, and in which field
 //	tokens.go     text to words; stem.go and stopwords.txt beside it

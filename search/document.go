@@ -3,8 +3,10 @@ package search
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"path"
@@ -47,15 +49,66 @@ type Document struct {
 	Body        skill.Span   // of the body in SKILL.md
 	// Read returns one file of the skill whole; "" is SKILL.md. Nil: nothing to read.
 	Read func(ctx context.Context, rel string) ([]byte, error)
-	// List returns the paths of the files below references/; nil: none.
-	List func(ctx context.Context) ([]string, error)
+	// List returns the files below references/; nil: none.
+	List func(ctx context.Context) ([]Reference, error)
 }
 
-// document is a Document in the index, with what building it found out.
+// Reference is a file below references/. One whose size and time are the same is taken
+// for unchanged.
+type Reference struct {
+	Path string // in the skill
+	Size int64
+	Time int64 // of its last change, in nanoseconds; 0 = unknown, then its text is compared
+}
+
+// document is a Document in the index, with what building it found out. One that an
+// index holds never changes.
 type document struct {
 	Document
-	refs []string // the references that are indexed
+	meta  uint64 // see metaOf
+	refs  []indexed
+	notes []skill.Diagnostic // what was skipped
+	torn  bool               // SKILL.md was not the one that was listed
 }
+
+// indexed is a reference, and the digest of its text; skipped ones have none.
+type indexed struct {
+	Reference
+	sum digest16
+}
+
+// digest16 is the first half of a SHA-256.
+type digest16 [16]byte
+
+func digestOf(raw []byte) digest16 {
+	sum := sha256.Sum256(raw)
+	return digest16(sum[:16])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// metaOf tells two headers apart: a checksum of what is indexed of a Document beside
+// its files, and its length.
+func metaOf(d *Document) uint64 {
+	sum, size := uint32(0), 0
+	add := func(s string) {
+		sum = crc32.Update(sum, castagnoli, []byte(s))
+		sum = crc32.Update(sum, castagnoli, separator)
+		size += len(s) + 1
+	}
+	for _, s := range [...]string{d.Name, d.Source, d.Description, d.When} {
+		add(s)
+	}
+	for _, list := range [...][]string{d.Aliases, d.Keywords, d.Locales} {
+		for _, s := range list {
+			add(s)
+		}
+		add("")
+	}
+	return uint64(size)<<32 | uint64(sum)
+}
+
+var separator = []byte{0xff} // in no text
 
 // documentOf describes a record without reading anything.
 func documentOf(rec *registry.Record) *document {
@@ -84,12 +137,14 @@ func documentOf(rec *registry.Record) *document {
 			defer f.Close()
 			return io.ReadAll(io.LimitReader(f, maxReference+1))
 		}
-		d.List = func(ctx context.Context) ([]string, error) {
+		d.List = func(ctx context.Context) ([]Reference, error) {
 			return listReferences(func(rel string) (fs.File, error) { return e.From.Open(ctx, e, rel) })
 		}
 	}
-	return &document{Document: d}
+	return newDocument(d)
 }
+
+func newDocument(d Document) *document { return &document{Document: d, meta: metaOf(&d)} }
 
 func sortedKeys(m map[string]string) []string {
 	keys := make([]string, 0, len(m))
@@ -100,10 +155,10 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// listReferences walks references/ and returns the paths of its regular files with a
-// type that is text, sorted; no link is followed here.
-func listReferences(open func(rel string) (fs.File, error)) ([]string, error) {
-	var found []string
+// listReferences walks references/ and returns its regular files with a type that is
+// text, by path; no link is followed here.
+func listReferences(open func(rel string) (fs.File, error)) ([]Reference, error) {
+	var found []Reference
 	var walk func(dir string, depth int) error
 	walk = func(dir string, depth int) error {
 		f, err := open(dir)
@@ -127,7 +182,14 @@ func listReferences(open func(rel string) (fs.File, error)) ([]string, error) {
 					return err
 				}
 			case e.Type().IsRegular() && slices.Contains(referenceTypes, strings.ToLower(path.Ext(rel))):
-				found = append(found, rel)
+				r := Reference{Path: rel}
+				if st, err := e.Info(); err == nil {
+					r.Size = st.Size()
+					if !st.ModTime().IsZero() {
+						r.Time = st.ModTime().UnixNano()
+					}
+				}
+				found = append(found, r)
 			}
 		}
 		return nil
@@ -136,12 +198,14 @@ func listReferences(open func(rel string) (fs.File, error)) ([]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	slices.Sort(found)
+	slices.SortFunc(found, func(a, b Reference) int { return strings.Compare(a.Path, b.Path) })
 	return found[:min(len(found), maxReferences)], err
 }
 
-// index reads d and counts its text. What cannot be read costs that text only.
-func (b *builder) index(ctx context.Context, d *document) (diags []skill.Diagnostic) {
+// index reads d, counts its text and keeps it. What cannot be read costs that text
+// only, and is noted.
+func (b *builder) index(ctx context.Context, d *document) {
+	own := &document{Document: d.Document, meta: d.meta}
 	b.text(Name, d.Name)
 	for _, alias := range d.Aliases {
 		b.text(Name, alias)
@@ -155,24 +219,29 @@ func (b *builder) index(ctx context.Context, d *document) (diags []skill.Diagnos
 	}
 	b.text(When, d.When)
 	if d.Read != nil {
-		diags = b.body(ctx, d, diags)
+		b.body(ctx, own)
 	}
 	if d.List != nil {
-		diags = b.references(ctx, d, diags)
+		b.references(ctx, own)
 	}
-	b.close(d)
-	return diags
+	b.close(own)
 }
 
-func (b *builder) body(ctx context.Context, d *document, diags []skill.Diagnostic) []skill.Diagnostic {
+func (b *builder) body(ctx context.Context, d *document) {
 	raw, err := d.Read(ctx, "")
 	if err != nil {
-		return append(diags, skipped(d, "SKILL.md", err.Error()))
+		d.skip("SKILL.md", err.Error())
+		return
+	}
+	if d.Digest != "" && skill.FileDigest(raw) != d.Digest {
+		d.torn = true
+		d.skip("SKILL.md", "it has changed since it was listed")
+		return
 	}
 	body, _ := d.bodyOf(raw)
 	if len(body) > maxBody {
 		body = clip(body, maxBody)
-		diags = append(diags, skill.Diagnostic{
+		d.notes = append(d.notes, skill.Diagnostic{
 			Code: "search_body_truncated", Level: skill.LevelInfo, File: d.Location, Offset: -1,
 			Message: fmt.Sprintf("body has %d bytes; the first %d are searched", d.Body.End-d.Body.Start, maxBody),
 		})
@@ -181,46 +250,85 @@ func (b *builder) body(ctx context.Context, d *document, diags []skill.Diagnosti
 	for _, h := range headings(body) {
 		b.text(Headings, h)
 	}
-	return diags
 }
 
-func (b *builder) references(ctx context.Context, d *document, diags []skill.Diagnostic) []skill.Diagnostic {
+func (b *builder) references(ctx context.Context, d *document) {
 	list, err := d.List(ctx)
 	if err != nil {
-		diags = append(diags, skipped(d, "references", err.Error()))
+		d.skip("references", err.Error())
 	}
+	d.refs = make([]indexed, len(list))
 	total := 0
-	for _, rel := range list {
-		raw, err := d.Read(ctx, rel)
+	for i, r := range list {
+		d.refs[i].Reference = r
+		if total > maxRefBytes {
+			continue
+		}
+		raw, err := d.Read(ctx, r.Path)
 		switch {
 		case err != nil:
-			diags = append(diags, skipped(d, rel, err.Error()))
+			d.skip(r.Path, err.Error())
 			continue
 		case len(raw) > maxReference:
-			diags = append(diags, skipped(d, rel, fmt.Sprintf("larger than %d bytes", maxReference)))
+			d.skip(r.Path, fmt.Sprintf("larger than %d bytes", maxReference))
 			continue
 		case !utf8.Valid(raw):
-			diags = append(diags, skipped(d, rel, "not UTF-8"))
+			d.skip(r.Path, "not UTF-8")
 			continue
 		}
 		if total += len(raw); total > maxRefBytes {
-			return append(diags, skipped(d, rel, fmt.Sprintf("references larger than %d bytes in all", maxRefBytes)))
+			d.skip(r.Path, fmt.Sprintf("references larger than %d bytes in all", maxRefBytes))
+			continue
 		}
 		b.text(References, clean(string(raw)))
-		d.refs = append(d.refs, rel)
+		d.refs[i].sum = digestOf(raw)
 	}
-	return diags
 }
 
-func skipped(d *document, rel, why string) skill.Diagnostic {
+// moved reports whether the references of d are no longer those that were indexed.
+func (d *document) moved(ctx context.Context) bool {
+	if d.List == nil {
+		return false
+	}
+	list, _ := d.List(ctx)
+	if len(list) != len(d.refs) {
+		return true
+	}
+	for i, r := range list {
+		switch was := d.refs[i]; {
+		case r != was.Reference:
+			return true
+		case r.Time == 0 && was.sum != digest16{}:
+			if raw, err := d.Read(ctx, r.Path); err != nil || digestOf(raw) != was.sum {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// eachReference hands on the text of every reference that is indexed and can be read.
+func (d *document) eachReference(ctx context.Context, f func(r indexed, raw []byte)) {
+	for _, r := range d.refs {
+		if r.sum == (digest16{}) {
+			continue
+		}
+		if raw, err := d.Read(ctx, r.Path); err == nil {
+			f(r, raw)
+		}
+	}
+}
+
+// skip notes that a file is not searched.
+func (d *document) skip(rel, why string) {
 	code := "search_reference_skipped"
 	if rel == "SKILL.md" {
 		code = "search_file_skipped"
 	}
-	return skill.Diagnostic{
+	d.notes = append(d.notes, skill.Diagnostic{
 		Code: code, Level: skill.LevelInfo, File: d.Location, Offset: -1,
 		Message: rel + " of " + d.Name + " is not searched: " + why,
-	}
+	})
 }
 
 // bodyOf returns the text of the body and how many lines of the file stand before

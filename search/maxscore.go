@@ -171,7 +171,7 @@ func (col *collector) callNamed(p *plan, i int) (numbers []uint32) {
 	without := part.open(col.ask.without)
 	for _, doc := range part.named(col.ask.name) {
 		d := part.docs[doc]
-		if !part.alive(doc) || !col.q.View.Has(d.Address) || !col.q.Filter.admits(d) {
+		if !col.q.View.Has(d.Address) || !col.q.Filter.admits(d) {
 			continue
 		}
 		out := false

@@ -72,14 +72,14 @@ func sameAsExhaustive(t *rapid.T, x *Index, q Query) {
 // and windows, several segments, dead documents, views, filters, exclusions.
 func TestPruningChangesNoHit(t *testing.T) {
 	t.Parallel()
-	docs := library(9000)
+	docs := library(5200)
 	for i := range docs {
 		if i%3 == 0 {
 			docs[i].Kind = "project"
 		}
 	}
-	x := indexOf(t, docs[:5000]...)
-	for _, upto := range []int{8000, 9000} { // further segments, and documents that are gone
+	x := indexOf(t, docs[:4300]...)
+	for _, upto := range []int{4900, 5200} { // further segments, and documents that are gone
 		if err := x.Warm(context.Background(), ""); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add(s.data[s.listAt[at]:s.listAt[at+1]], uint32(300), uint32(7))
 	f.Add("", uint32(1), uint32(0))
 	f.Fuzz(func(t *testing.T, data string, df, target uint32) {
-		s := &segment{docs: make([]*document, 300), data: data, listAt: []uint32{0, uint32(len(data))}, df: []uint32{df % 1000}}
+		s := &segment{lens: make([][fieldCount]uint32, 300), data: data, listAt: []uint32{0, uint32(len(data))}, df: []uint32{df % 1000}}
 		for n, c := 0, s.list(0); c.doc != finished; c.next() {
 			if c.read(); c.doc >= 300 {
 				t.Fatalf("document %d", c.doc)

@@ -42,15 +42,15 @@ func (d *document) calledNames() iter.Seq[string] {
 	}
 }
 
-// named returns the documents that are called by a folded name, in order.
-func (s *segment) named(name string) (docs []uint32) {
-	h := hashOf(name)
+// named returns the living documents that are called by a folded name, in order.
+func (p part) named(name string) (docs []uint32) {
+	h, s := hashOf(name), p.segment
 	for i := sort.Search(len(s.names), func(i int) bool { return s.names[i].hash >= h }); i < len(s.names) && s.names[i].hash == h; i++ {
 		doc := s.names[i].doc
-		if len(docs) > 0 && docs[len(docs)-1] == doc {
+		if !p.alive(doc) || len(docs) > 0 && docs[len(docs)-1] == doc {
 			continue
 		}
-		for n := range s.docs[doc].calledNames() {
+		for n := range p.docs[doc].calledNames() {
 			if n == name {
 				docs = append(docs, doc)
 				break

@@ -51,6 +51,13 @@ type Options struct {
 	NoStem bool
 	// Stop replaces the list of stop words; nil means the built-in one.
 	Stop []string
+
+	// Dir is a folder where the index is kept between starts; it may be deleted at any
+	// time. It holds words and counts, no texts. "" keeps nothing.
+	Dir string
+	// Stamp tells this program from one that cuts texts into other words: an index that
+	// another Stamp has kept is made again.
+	Stamp string
 }
 
 // DefaultOptions returns the parameters that did best on the tuning data; README.md

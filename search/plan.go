@@ -60,7 +60,7 @@ func (p *plan) know(a asked) {
 			continue
 		}
 		w.list[i] = at
-		w.n += part.living(at)
+		w.n += part.holders(at)
 	}
 	w.rare = p.an.rarity(a.term, w.n, p.g.live)
 	p.asked += float64(w.weight() * w.rare)

@@ -18,6 +18,9 @@ const (
 // body, or in its references.
 const tierStep = 256
 
+// unread stands for the digest of a reference that no index has read.
+var unread = digest16{1}
+
 // scanDocuments looks for the query's words as parts of the texts. Skills with every
 // word come alone; only when there is none do those with some.
 func scanDocuments(ctx context.Context, docs []*document, an *analyzer, q Query) (Result, error) {
@@ -61,11 +64,13 @@ func scanDocuments(ctx context.Context, docs []*document, an *analyzer, q Query)
 	all = phrased(ctx, all, ask.phrases)
 	slices.SortFunc(all, (*found).before)
 	res.Total = len(all)
-	res.Hits = scanHits(ctx, an, all[:min(len(all), q.TopK)], words, q, &res)
+	var sh showing
+	res.Hits = scanHits(ctx, an, all[:min(len(all), q.TopK)], words, q, &sh)
+	res.Diagnostics = append(res.Diagnostics, sh.diags...)
 	return res, nil
 }
 
-func scanHits(ctx context.Context, an *analyzer, list []*found, words []string, q Query, res *Result) (hits []Hit) {
+func scanHits(ctx context.Context, an *analyzer, list []*found, words []string, q Query, sh *showing) (hits []Hit) {
 	flat := map[string]float64{}
 	for _, w := range words {
 		flat[w] = 1
@@ -77,7 +82,7 @@ func scanHits(ctx context.Context, an *analyzer, list []*found, words []string, 
 			Coverage: 100 * int(f.units) / len(words),
 		}
 		if !q.Bare {
-			hit.Matches = matchesOf(ctx, an, flat, f.document, res)
+			hit.Matches = matchesOf(ctx, an, flat, f.document, sh)
 		}
 		hits = append(hits, hit)
 	}
@@ -109,14 +114,13 @@ func (f *found) scan(ctx context.Context, words []string) int {
 	if n < len(words) && f.List != nil {
 		if f.refs == nil { // never seen by an index; the document may be shared
 			own := *f.document
-			own.refs, _ = f.List(ctx)
+			list, _ := f.List(ctx)
+			for _, r := range list {
+				own.refs = append(own.refs, indexed{r, unread})
+			}
 			f.document = &own
 		}
-		for _, rel := range f.refs {
-			if raw, err := f.Read(ctx, rel); err == nil {
-				look(string(raw), 0)
-			}
-		}
+		f.eachReference(ctx, func(_ indexed, raw []byte) { look(string(raw), 0) })
 	}
 	f.score = int64(n)*(scale-2*tierStep)/int64(len(words)) + f.score*tierStep
 	f.units = uint8(min(n, 255))

@@ -82,13 +82,23 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if x.closed.Load() {
 		return Result{}, ErrClosed
 	}
-	g, err := x.ready(ctx, x.scope(q.Scope))
+	s := x.scope(q.Scope)
+	g, building, err := x.ready(ctx, s)
 	if err != nil {
 		return Result{}, err
 	}
 	if q.Mode == Text {
-		return scanDocuments(ctx, g.documents(), x.an, q)
+		return scanDocuments(ctx, append(g.documents(), g.pending...), x.an, q)
 	}
+	res, err := x.ranked(ctx, s, g, q)
+	if err == nil && building {
+		err = x.rest(ctx, g, q, &res)
+	}
+	return res, err
+}
+
+// ranked answers q from what g holds.
+func (x *Index) ranked(ctx context.Context, s *scope, g *generation, q Query) (Result, error) {
 	q.Filter = q.Filter.folded()
 	ask := x.an.parse(q)
 	p := g.plan(x.opt, x.an, ask, q.Filter)
@@ -98,25 +108,50 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 		return Result{}, err
 	}
 	top = phrased(ctx, top, ask.phrases)
+	var sh showing
 	for _, f := range top[:min(len(top), q.TopK)] {
-		hit := Hit{
-			Address: f.Address, Skill: f.ID, Name: f.Name, Source: f.Source, Location: f.Location,
-			Description: f.Description, Score: f.score, Coverage: p.coverage(f.acc),
-		}
-		hit.Share, hit.Evidence = p.evidence(f.acc)
-		hit.Strength = p.strength(ask, f.acc, hit.Coverage, f.named, f.phrased)
-		if q.Explain {
-			hit.Explain = p.explain(f.part, f.number, f.score)
-		}
-		if !q.Bare {
-			hit.Matches = p.matches(ctx, x.an, ask, f, &res)
-		}
-		res.Hits = append(res.Hits, hit)
+		res.Hits = append(res.Hits, p.hit(ctx, q, ask, f, &sh))
 	}
 	if len(ask.phrases) > 0 {
 		res.Total = len(top)
 	}
+	res.Diagnostics = append(res.Diagnostics, sh.diags...)
+	x.requeue(s, sh.stale)
 	return res, nil
+}
+
+// hit describes one candidate.
+func (p *plan) hit(ctx context.Context, q Query, ask question, f *found, sh *showing) Hit {
+	hit := Hit{
+		Address: f.Address, Skill: f.ID, Name: f.Name, Source: f.Source, Location: f.Location,
+		Description: f.Description, Score: f.score, Coverage: p.coverage(f.acc),
+	}
+	hit.Share, hit.Evidence = p.evidence(f.acc)
+	hit.Strength = p.strength(ask, f.acc, hit.Coverage, f.named, f.phrased)
+	if q.Explain {
+		hit.Explain = p.explain(f.part, f.number, f.score)
+	}
+	if !q.Bare {
+		hit.Matches = p.matches(ctx, p.an, ask, f, sh)
+	}
+	return hit
+}
+
+// rest adds what a scan finds among the skills that are not in the index yet, behind
+// the hits of the index: their scores cannot be compared.
+func (x *Index) rest(ctx context.Context, g *generation, q Query, res *Result) error {
+	wanted := q.TopK
+	q.TopK = max(1, wanted-len(res.Hits))
+	more, err := scanDocuments(ctx, g.pending, x.an, q)
+	if err != nil {
+		return err
+	}
+	res.Degraded = fmt.Sprintf("index building: %d of %d", g.live, g.live+len(g.pending))
+	res.Hits = append(res.Hits, more.Hits...)
+	res.Hits = res.Hits[:min(len(res.Hits), wanted)]
+	res.Total += more.Total
+	res.Searched += more.Searched
+	return nil
 }
 
 // documents lists the living documents.
@@ -186,11 +221,7 @@ func (d *document) texts(ctx context.Context) []string {
 		body, _ := d.bodyOf(raw)
 		out = append(out, folded(body))
 	}
-	for _, rel := range d.refs {
-		if raw, err := d.Read(ctx, rel); err == nil {
-			out = append(out, folded(clean(string(raw))))
-		}
-	}
+	d.eachReference(ctx, func(_ indexed, raw []byte) { out = append(out, folded(clean(string(raw)))) })
 	return out
 }
 

@@ -2,6 +2,7 @@ package search
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 )
 
@@ -15,7 +16,6 @@ import (
 // several blocks begin each with the distance to its last document and its length in
 // bytes, by which a reader skips it. Numbers are uvarints.
 type segment struct {
-	docs    []*document
 	lens    [][fieldCount]uint32 // tokens of each field
 	blob    string               // every term, one after the other
 	termAt  []uint32             // where term i begins in blob; one more than terms
@@ -23,7 +23,7 @@ type segment struct {
 	data    string               // every posting list
 	listAt  []uint32             // where term i's list begins in data; one more than terms
 	most    []float32            // at least the greatest frequency in list i, by the segment's own statistics
-	own     stats                // of docs, the dead ones included
+	own     stats                // of every document, the dead ones included
 	names   []nameKey            // of every name, sorted
 	address map[string]uint32
 }
@@ -62,7 +62,7 @@ type cursor struct {
 // open puts the cursor on the first document of list i.
 func (c *cursor) open(s *segment, i int) {
 	c.rest, c.left = s.data[s.listAt[i]:s.listAt[i+1]], s.df[i]
-	c.last, c.limit, c.long = 0, uint32(len(s.docs)), s.df[i] > blockSize
+	c.last, c.limit, c.long = 0, uint32(len(s.lens)), s.df[i] > blockSize
 	c.block(0)
 }
 
@@ -179,11 +179,12 @@ func number(s string) (uint32, string) {
 	return 0, ""
 }
 
-// part is a segment with the documents of it that are gone. The set is copied on
-// change, so a part is as immutable as its segment.
+// part is a segment with its documents, of which some may be gone. The set of those
+// is copied on change, so a part is as immutable as its segment.
 type part struct {
 	*segment
-	dead []uint64 // bit per document; nil: all alive
+	docs []*document // nil where gone
+	dead []uint64    // bit per document; nil: all alive
 	gone int
 }
 
@@ -191,25 +192,43 @@ func (p part) alive(doc uint32) bool {
 	return p.dead == nil || p.dead[doc/64]&(1<<(doc%64)) == 0
 }
 
-// without returns p with the documents marked dead.
-func (p part) without(docs []uint32) part {
-	if len(docs) == 0 {
-		return p
-	}
-	dead := make([]uint64, (len(p.docs)+63)/64)
-	copy(dead, p.dead)
-	for _, d := range docs {
-		if dead[d/64]&(1<<(d%64)) == 0 {
-			dead[d/64] |= 1 << (d % 64)
-			p.gone++
+// living is how many documents are not gone.
+func (p part) living() int { return len(p.docs) - p.gone }
+
+// replace returns p with those documents; where one is nil, it is gone.
+func (p part) replace(docs []*document) part {
+	var dead []uint64
+	gone := 0
+	for i, d := range docs {
+		if d != nil {
+			continue
 		}
+		if dead == nil {
+			dead = make([]uint64, (len(docs)+63)/64)
+		}
+		dead[i/64] |= 1 << (i % 64)
+		gone++
 	}
-	p.dead = dead
-	return p
+	return part{p.segment, docs, dead, gone}
 }
 
-// living counts the documents of list i that are not gone.
-func (p part) living(i int) int {
+// without returns p without those documents, which must be alive.
+func (p part) without(gone []uint32) part {
+	if len(gone) == 0 {
+		return p
+	}
+	docs := slices.Clone(p.docs)
+	dead := make([]uint64, (len(docs)+63)/64)
+	copy(dead, p.dead)
+	for _, doc := range gone {
+		docs[doc] = nil
+		dead[doc/64] |= 1 << (doc % 64)
+	}
+	return part{p.segment, docs, dead, p.gone + len(gone)}
+}
+
+// holders counts the documents of list i that are not gone.
+func (p part) holders(i int) int {
 	if p.gone == 0 {
 		return int(p.df[i])
 	}

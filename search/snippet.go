@@ -21,37 +21,42 @@ type excerpt struct {
 	weight float64
 }
 
+// showing is what a query finds out while it shows its hits.
+type showing struct {
+	diags []skill.Diagnostic
+	stale []*document // with references that are not as they were indexed
+}
+
 // matches shows where the hit's words stand: the best window of SKILL.md and of each
 // reference, best first.
-func (p *plan) matches(ctx context.Context, an *analyzer, ask question, f *found, res *Result) []Match {
+func (p *plan) matches(ctx context.Context, an *analyzer, ask question, f *found, sh *showing) []Match {
 	idf := make(map[string]float64, len(p.terms))
 	for i := range p.terms {
 		idf[p.terms[i].term] = p.terms[i].idf
 	}
-	return matchesOf(ctx, an, idf, f.document, res)
+	return matchesOf(ctx, an, idf, f.document, sh)
 }
 
-func matchesOf(ctx context.Context, an *analyzer, idf map[string]float64, d *document, res *Result) []Match {
+func matchesOf(ctx context.Context, an *analyzer, idf map[string]float64, d *document, sh *showing) []Match {
 	var all []excerpt
 	if d.Read != nil {
 		raw, err := d.Read(ctx, "")
 		if err != nil || d.Digest != "" && skill.FileDigest(raw) != d.Digest {
-			res.Diagnostics = append(res.Diagnostics, skill.Diagnostic{
-				Code: "search_stale_hit", Level: skill.LevelInfo, File: d.Location, Offset: -1,
-				Message: "file of " + d.Name + " is not the one that was indexed", Fix: "search again after a refresh",
-			})
+			sh.note(d, "SKILL.md")
 			return []Match{{File: "SKILL.md", Snippet: safetext.Clip(shown(d.Description), snippetSize), Stale: true}}
 		}
 		all = append(all, fileExcerpts(an, idf, d, raw)...)
 	}
-	for _, rel := range d.refs {
-		if raw, err := d.Read(ctx, rel); err == nil {
-			if e, ok := best1(an, idf, clean(string(raw))); ok {
-				e.match.File = rel
-				all = append(all, e)
-			}
+	d.eachReference(ctx, func(r indexed, raw []byte) {
+		if r.sum != unread && digestOf(raw) != r.sum {
+			sh.note(d, r.Path)
+			return
 		}
-	}
+		if e, ok := best1(an, idf, clean(string(raw))); ok {
+			e.match.File = r.Path
+			all = append(all, e)
+		}
+	})
 	slices.SortStableFunc(all, func(a, b excerpt) int {
 		switch {
 		case a.weight > b.weight:
@@ -65,10 +70,24 @@ func matchesOf(ctx context.Context, an *analyzer, idf map[string]float64, d *doc
 	for _, e := range all[:min(len(all), maxMatches)] {
 		out = append(out, e.match)
 	}
+	if i := slices.Index(sh.stale, d); len(out) == 0 && i >= 0 {
+		return []Match{{File: "SKILL.md", Snippet: safetext.Clip(shown(d.Description), snippetSize), Stale: true}}
+	}
 	if len(out) == 0 {
 		out = append(out, Match{File: "SKILL.md", StartLine: 1, EndLine: 1, Snippet: safetext.Clip(shown(d.Description), snippetSize)})
 	}
 	return out
+}
+
+// note notes that a file of d is not the one that was indexed.
+func (sh *showing) note(d *document, rel string) {
+	if rel != "SKILL.md" { // which counts as it was listed: the next update says what it is now
+		sh.stale = append(sh.stale, d)
+	}
+	sh.diags = append(sh.diags, skill.Diagnostic{
+		Code: "search_stale_hit", Level: skill.LevelInfo, File: d.Location, Offset: -1,
+		Message: rel + " of " + d.Name + " is not the one that was indexed", Fix: "search again after a refresh",
+	})
 }
 
 // fileExcerpts returns the best window of the header and the best of the body.

@@ -44,17 +44,17 @@ func (v *View) bits(g *generation, i int) []uint64 {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	seg := g.parts[i].segment
-	if set, ok := v.kept[seg]; ok {
+	p := g.parts[i]
+	if set, ok := v.kept[p.segment]; ok {
 		return set
 	}
-	set := make([]uint64, (len(seg.docs)+63)/64)
-	for doc, d := range seg.docs {
-		if v.sees(d.Address) {
+	set := make([]uint64, (len(p.docs)+63)/64)
+	for doc, d := range p.docs {
+		if d != nil && v.sees(d.Address) {
 			set[doc/64] |= 1 << (doc % 64)
 		}
 	}
-	kept := map[*segment][]uint64{seg: set}
+	kept := map[*segment][]uint64{p.segment: set}
 	for _, p := range g.parts { // what is not of this generation goes
 		if old, ok := v.kept[p.segment]; ok {
 			kept[p.segment] = old
