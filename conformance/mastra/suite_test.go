@@ -22,7 +22,7 @@ import (
 )
 
 // groups are the lines of the suite that concern discovery, views, names and validity.
-var groups = map[string]int{"W": 128, "V": 18, "D": 24, "G": 3, "T": 40}
+var groups = map[string]int{"W": 128, "V": 18, "D": 24, "G": 3, "T": 40, "S": 17, "R": 14}
 
 // left are the lines without a test here, each with its reason.
 var left = map[string]string{
