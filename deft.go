@@ -10,6 +10,15 @@
 //	session, err := engine.NewSession(ctx, deft.SessionOptions{Model: m})
 //	for event, err := range session.Run(ctx, deft.Input{Text: "review my change"}) { … }
 //
+// Skills change while a program runs. Without more a turn looks at the folders when the
+// last look is older than [Options].Cooldown, for the turns after it. A program that
+// lives longer than one request calls [Engine.Watch], and hears of changes by
+// [Engine.Subscribe]:
+//
+//	stop, err := engine.Watch(ctx, registry.WatchOptions{})
+//	defer stop()
+//	engine.Subscribe(func(c registry.Change) { … })
+//
 // A host with a loop of its own takes [Session.Begin] instead: it gets the prompt's
 // blocks and the tools, calls its model, and hands each tool call to [Turn.Call],
 // which passes the gate.
@@ -134,10 +143,15 @@ func (e *Engine) Explain(ctx context.Context, name string) registry.Explanation 
 }
 
 // Watch notices changes of the folders as they happen, until stop or Close; turns then
-// need no look of their own. See registry.Registry.Watch.
+// need no look of their own. A program that lives longer than one request turns it on
+// once, after Open. A turn keeps the skills that it began with; the next one has the new
+// ones. See registry.Registry.Watch.
 func (e *Engine) Watch(ctx context.Context, o registry.WatchOptions) (stop func(), err error) {
 	return e.registry.Watch(ctx, o)
 }
+
+// WatchStatus says how changes are noticed now.
+func (e *Engine) WatchStatus() registry.WatchStatus { return e.registry.WatchStatus() }
 
 // Subscribe calls fn after each Snapshot whose usable skills differ from the one before.
 // See registry.Registry.Subscribe.

@@ -17,7 +17,9 @@ func TestCase023SkillsOfAPackageJoinTheTurnAfterATouch(t *testing.T) {
 	e := open(t, deft.Options{Workspace: c.Project, Home: c.Home, Project: registry.ProjectAlways, NoBuiltin: true})
 	session := func() *deft.Session { return newSession(t, e, deft.SessionOptions{}) }
 	s, other := session(), session()
-	in := func(text string) deft.Input { return deft.Input{Text: text, Origin: gate.Interactive, Principal: "user"} }
+	in := func(text string) deft.Input {
+		return deft.Input{Text: text, Origin: gate.Interactive, Principal: "user"}
+	}
 	names := func(s *deft.Session, text string) (list []string) {
 		p, err := s.Plan(t.Context(), in(text))
 		if err != nil {

@@ -32,6 +32,7 @@ type WatchStatus struct {
 	Mode    string // "off", "events", or "polling" where some or all places cannot be watched
 	Watches int    // directories that the system reports about
 	Polled  int    // places that are looked at every few seconds
+	Why     string // what could not be watched and why; "" with mode events
 }
 
 // notifier is what a watcher needs from the system.
@@ -78,6 +79,7 @@ type watcher struct {
 	polled   map[string]*spot     // of what cannot be watched
 	failed   int                  // how many of them should be
 	degraded bool
+	why      string // of the last time
 }
 
 // Watch notices changes of the disk and refreshes when it has been quiet for a moment:
@@ -124,7 +126,7 @@ func (r *Registry) WatchStatus() WatchStatus {
 	defer w.mu.Unlock()
 	s := WatchStatus{Mode: "events", Watches: len(w.armed), Polled: len(w.polled)}
 	if w.failed > 0 {
-		s.Mode = "polling"
+		s.Mode, s.Why = "polling", w.why
 	}
 	return s
 }

@@ -97,7 +97,10 @@ func (w *watcher) trouble(err error) {
 func (w *watcher) degrade(dir string, err error) {
 	w.mu.Lock()
 	first := !w.degraded
-	w.degraded = true
+	w.degraded, w.why = true, err.Error()
+	if dir != "" {
+		w.why = dir + ": " + w.why
+	}
 	w.mu.Unlock()
 	if first {
 		w.r.report(finding("watch_degraded", dir, "changes are looked for every %s instead of watched: %v", w.o.Poll, err))

@@ -62,6 +62,12 @@ func armed() {
 //	                             addresses and keys of every provider
 //	waitasked                    until the server has been asked something
 //	asked PATTERN                some request to the server matches; ! none does
+//	talk PROGRAM ARGS…           starts it beside the story, with a pipe for its input
+//	say TEXT                     writes it a line
+//	hear PATTERN                 waits until what it writes matches, from where the
+//	                             last hear ended
+//	heard N PATTERN              it wrote that N times so far
+//	bye CODE                     ends its input and wants that exit code
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -75,6 +81,7 @@ func TestStories(t *testing.T) {
 			env.Setenv("LANG", "C.UTF-8")
 			box := &modelServer{}
 			env.Values[serverKey{}] = box
+			setUpTalk(env)
 			env.Defer(func() {
 				if box.server != nil {
 					box.server.Close()
@@ -86,6 +93,7 @@ func TestStories(t *testing.T) {
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 			"serve": serve, "asked": asked, "waitasked": waitAsked,
+			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye,
 		},
 	})
 }

@@ -27,11 +27,16 @@ func (a *app) person() *safetext.Printer {
 	return a.tty
 }
 
-// readLine reads one answer of a person.
+// maxLine bounds one line of standard input, in bytes; what is longer ends there.
+const maxLine = 1 << 20
+
+// readLine reads one line of standard input.
 func (a *app) readLine() (string, error) {
 	if a.in == nil {
-		a.in = bufio.NewReader(io.LimitReader(a.proc.Stdin, 1<<20))
+		a.limit = &io.LimitedReader{R: a.proc.Stdin}
+		a.in = bufio.NewReader(a.limit)
 	}
+	a.limit.N = maxLine
 	line, err := a.in.ReadString('\n')
 	if line != "" {
 		err = nil

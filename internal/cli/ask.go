@@ -180,6 +180,10 @@ func (d *askJSON) routed(res route.Result) {
 
 // foundLine is the one line about discovery, on standard error.
 func (r *run) foundLine(snap *registry.Snapshot, c catalog.Catalog) {
+	if r.found == snap.Version {
+		return // a conversation says it once
+	}
+	r.found = snap.Version
 	_, shadowed, _ := split(snap)
 	m, rep := snap.Metrics, c.Report
 	r.hintf("%s", r.words.Say("ask.found", grouped(len(snap.Winners)), m.Sources, m.ElapsedMS, len(shadowed), grouped(rep.Used), grouped(rep.Budget)))
@@ -190,16 +194,25 @@ func (r *run) foundLine(snap *registry.Snapshot, c catalog.Catalog) {
 	}
 }
 
-// askOffline shows what a model would get: the plan on standard error, the loaded
-// text on standard output.
+// askOffline shows what a model would get, as one document or text.
 func (r *run) askOffline(ctx context.Context, s *deft.Session, in agent.Input) error {
+	doc, err := r.turnOffline(ctx, s, in)
+	if r.globals.json && (err == nil || err == errNegative) {
+		r.printJSON(doc)
+	}
+	return err
+}
+
+// turnOffline shows what a model would get: the plan on standard error, the loaded
+// text on standard output.
+func (r *run) turnOffline(ctx context.Context, s *deft.Session, in agent.Input) (askJSON, error) {
 	ctx, done := r.watch(ctx, "index")
 	p, err := s.Plan(ctx, in)
 	done()
-	if err != nil {
-		return err
-	}
 	doc := newAskJSON("offline")
+	if err != nil {
+		return doc, err
+	}
 	doc.Trace, doc.Elapsed = p.Trace, p.Elapsed.Milliseconds()
 	doc.routed(p.Plan.Route)
 	for _, e := range p.Skills {
@@ -218,18 +231,16 @@ func (r *run) askOffline(ctx context.Context, s *deft.Session, in agent.Input) e
 	}
 	doc.Text = strings.Join(texts, "\n\n")
 	r.foundLine(p.Snapshot, p.Plan.Catalog)
-	if r.globals.json {
-		r.printJSON(doc)
-	} else {
+	if !r.globals.json {
 		r.planText(doc, p)
 		if doc.Text != "" {
 			r.out.Text(strings.TrimRight(doc.Text, "\n") + "\n")
 		}
 	}
 	if len(doc.Activated) == 0 {
-		return errNegative
+		return doc, errNegative
 	}
-	return nil
+	return doc, nil
 }
 
 // planText shows the plan to a person.

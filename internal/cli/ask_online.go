@@ -13,9 +13,18 @@ import (
 	"github.com/deftskills/deft/internal/tokens"
 )
 
-// askOnline runs the loop: the answer on standard output as it comes, everything
-// else that happens on standard error.
+// askOnline runs one turn and prints its document.
 func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) error {
+	doc, err := r.turnOnline(ctx, s, m, in)
+	if r.globals.json && (err == nil || err == errNegative) && !r.out.Closed() && ctx.Err() == nil {
+		r.printJSON(doc)
+	}
+	return err
+}
+
+// turnOnline runs the loop: the answer on standard output as it comes, everything
+// else that happens on standard error.
+func (r *run) turnOnline(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) (askJSON, error) {
 	info := m.Info()
 	v := &viewer{r: r, doc: newAskJSON("online")}
 	v.doc.Model = info.Provider + "/" + info.Name
@@ -38,21 +47,17 @@ func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in 
 	}
 	v.endLine()
 	if v.end == nil {
-		return failed
+		return v.doc, failed
 	}
 	v.doc.Stop, v.doc.Answer, v.doc.Elapsed = string(v.end.Stop), v.end.Answer, v.end.Elapsed.Milliseconds()
 	v.doc.Usage = usageJSON{v.end.Usage.Input, v.end.Usage.Output}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return v.doc, ctx.Err()
 	}
 	if r.out.Closed() {
-		return nil
+		return v.doc, nil
 	}
-	err := v.outcome(failed)
-	if r.globals.json && (err == nil || err == errNegative) {
-		r.printJSON(v.doc)
-	}
-	return err
+	return v.doc, v.outcome(failed)
 }
 
 // viewer shows the events of one turn.

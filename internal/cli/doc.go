@@ -30,6 +30,7 @@
 //	models.go    from a choice to a model's adapter
 //	record.go    a skill as JSON, finding one by name
 //	ask_online.go, confirm.go  a turn as it happens, and the gate's questions
+//	chat.go      a conversation, and what changes beside it
 //	watch.go     the progress of long work
 //	text/        every word that exists in two languages
 //	schema/      the shape of each verb's --json

@@ -72,6 +72,9 @@ func (r *run) options() deft.Options {
 	if r.record != nil {
 		o.Record = r.record
 	}
+	if r.news != nil {
+		o.Report = r.news.finding
+	}
 	for id, s := range c.Roots {
 		o.Roots[id] = source.Override{Off: s.Enabled != nil && !*s.Enabled, Priority: s.Priority}
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,7 @@ type app struct {
 	err     *safetext.Printer
 	tty     *safetext.Printer // of a question; nil until one is asked
 	in      *bufio.Reader
+	limit   *io.LimitedReader // of in, for each line
 	words   text.Words
 	exit    Exit
 }
@@ -236,8 +238,13 @@ type run struct {
 	diags   []skill.Diagnostic // of settings and flags
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
+	news    *news          // of a conversation; nil for other verbs
+	found   uint64         // version of the Snapshot that a person was told of; 0 = none
 	store   *store.Store   // what the person decided; nil until it is asked for
+	latest  readSettings   // guarded by reading
 	record  *gate.FileSink // of the gate; nil for verbs that call no tool
+
+	opening, reading sync.Mutex
 }
 
 // close frees what the run opened.

@@ -2,26 +2,41 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/store"
 )
 
 // settings reads the files and lays environment and flags over them.
 func (r *run) settings() {
-	root := repository(r.cwd, r.dirs.Home)
-	project := filepath.Join(root, ".deft", "config.yaml")
 	// The state is opened only where there is something to trust.
+	_, project := r.settingsFiles()
 	trusted := r.globals.trustProject || exists(project) && r.folderTrusted(context.Background())
+	c, diags := r.readSettings(trusted)
+	r.config = c
+	r.diags = append(r.diags, diags...)
+	r.latest = readSettings{r.settingsStamp(), trusted, c, nil}
+}
+
+// settingsFiles are the person's file and the project's.
+func (r *run) settingsFiles() (user, project string) {
+	return filepath.Join(r.dirs.Config, "config.yaml"), filepath.Join(repository(r.cwd, r.dirs.Home), ".deft", "config.yaml")
+}
+
+func (r *run) readSettings(trusted bool) (*config.Config, []skill.Diagnostic) {
+	user, project := r.settingsFiles()
 	c, diags := config.Load(config.Input{
 		Open:           openRegular,
-		UserFile:       filepath.Join(r.dirs.Config, "config.yaml"),
+		UserFile:       user,
 		ProjectFile:    project,
-		ProjectRoot:    root,
+		ProjectRoot:    repository(r.cwd, r.dirs.Home),
 		ProjectTrusted: trusted,
 	})
 	if r.globals.dialect == string(skill.MiniMax) {
@@ -37,8 +52,50 @@ func (r *run) settings() {
 		c.TrustProject = config.TrustAlways
 		c.Mark("skills.trust.project", config.From{Level: config.Flag, File: "--trust-project"})
 	}
-	r.config = c
-	r.diags = append(r.diags, diags...)
+	return c, diags
+}
+
+// readSettings is what the files said when they were read last.
+type readSettings struct {
+	stamp   string
+	trusted bool
+	config  *config.Config
+	diags   []skill.Diagnostic // that the start of the run had not
+}
+
+// settingsStamp differs when a file of settings does.
+func (r *run) settingsStamp() string {
+	user, project := r.settingsFiles()
+	var out string
+	for _, file := range []string{user, project} {
+		if st, err := os.Stat(file); err == nil {
+			out += fmt.Sprint(st.Size(), " ", st.ModTime().UnixNano(), ";")
+		} else {
+			out += "-;"
+		}
+	}
+	return out
+}
+
+// settingsNow are the settings as they stand, read again where a file changed or the
+// folder's trust did. What a run began with, its places above all, it keeps: only
+// switches and profiles are taken from here.
+func (r *run) settingsNow(st store.State) (*config.Config, []skill.Diagnostic) {
+	trusted := r.globals.trustProject
+	if root := r.projectRoot(); !trusted {
+		trusted = slices.ContainsFunc(st.Folders, func(f store.Folder) bool { return f.Root == root && !f.Refused })
+	}
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	_, project := r.settingsFiles()
+	now := r.settingsStamp()
+	if now == r.latest.stamp && (trusted == r.latest.trusted || !exists(project)) {
+		return r.latest.config, r.latest.diags
+	}
+	c, diags := r.readSettings(trusted)
+	diags = slices.DeleteFunc(diags, func(d skill.Diagnostic) bool { return slices.Contains(r.diags, d) })
+	r.latest = readSettings{now, trusted, c, diags}
+	return c, diags
 }
 
 // sourceEnv is what the place of another program's settings depends on.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/deftskills/deft/internal/config"
@@ -18,6 +19,8 @@ func (r *run) storeFile() string { return filepath.Join(r.dirs.State, "deft.db")
 // openStore opens the state, once a run. A verb that does not declare writes, and a
 // dry run, cannot change it.
 func (r *run) openStore(ctx context.Context) (*store.Store, error) {
+	r.opening.Lock() // a conversation's watcher asks beside its turns
+	defer r.opening.Unlock()
 	if r.store != nil {
 		return r.store, nil
 	}
@@ -61,6 +64,19 @@ func (r *run) folderTrusted(ctx context.Context) bool {
 // refresh.
 type decisions struct{ r *run }
 
+// Version implements registry.Versioned: of the state and of the files of settings.
+func (d decisions) Version(ctx context.Context) string {
+	s, err := d.r.openStore(ctx)
+	if err != nil {
+		return ""
+	}
+	n, err := s.Version(ctx)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(n, d.r.settingsStamp())
+}
+
 // Decide implements registry.Decider.
 func (d decisions) Decide(ctx context.Context) registry.Decisions {
 	st, err := d.r.load(ctx)
@@ -68,7 +84,8 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 	if err != nil {
 		out.Diagnostics = append(out.Diagnostics, stateTrouble(d.r.storeFile(), err))
 	}
-	c := d.r.config
+	c, diags := d.r.settingsNow(st)
+	out.Diagnostics = append(out.Diagnostics, diags...)
 	out.Switches = registry.Switches{
 		Deny: rulesOf(c.User.Deny), Enable: rulesOf(c.User.Enable), DefaultOff: rulesOf(c.User.DefaultOff), UserAllowOnly: rulesOf(c.User.AllowOnly),
 		ProjectDeny: rulesOf(c.Project.Deny), ProjectEnable: rulesOf(c.Project.Enable), ProjectDefaultOff: rulesOf(c.Project.DefaultOff),
@@ -77,8 +94,8 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 	for _, s := range st.Switches {
 		out.Switches.Saved = append(out.Switches.Saved, registry.Saved{Name: s.Name, Source: s.Source, Switch: registry.Switch(s.Switch)})
 	}
-	active := d.r.activeProfile(st)
-	chain, err := registry.Chain(active.name, d.r.profiles(st))
+	active := d.r.profileOf(c, st)
+	chain, err := registry.Chain(active.name, profilesIn(c, st))
 	if err != nil {
 		out.Diagnostics = append(out.Diagnostics, profileTrouble(active, err))
 	}
@@ -114,7 +131,9 @@ func rulesOf(list []config.Entry) []registry.Rule {
 }
 
 // profiles are those of the settings and the saved ones; the settings win.
-func (r *run) profiles(st store.State) map[string]registry.Profile {
+func (r *run) profiles(st store.State) map[string]registry.Profile { return profilesIn(r.config, st) }
+
+func profilesIn(c *config.Config, st store.State) map[string]registry.Profile {
 	all := map[string]registry.Profile{}
 	for _, p := range st.Profiles {
 		saved := func(list []string) []registry.Rule {
@@ -126,7 +145,7 @@ func (r *run) profiles(st store.State) map[string]registry.Profile {
 		}
 		all[p.Name] = registry.Profile{Name: p.Name, Extends: p.Extends, Include: saved(p.Include), Exclude: saved(p.Exclude)}
 	}
-	for name, p := range r.config.Profiles {
+	for name, p := range c.Profiles {
 		all[name] = registry.Profile{Name: name, Extends: p.Extends, Include: rulesOf(p.Include), Exclude: rulesOf(p.Exclude)}
 	}
 	return all
@@ -140,20 +159,22 @@ type chosen struct {
 
 // activeProfile returns the profile of this run: by flag or environment, else what
 // the person chose for the project, the project's own file, the user's.
-func (r *run) activeProfile(st store.State) chosen {
+func (r *run) activeProfile(st store.State) chosen { return r.profileOf(r.config, st) }
+
+func (r *run) profileOf(c *config.Config, st store.State) chosen {
 	root := r.projectRoot()
-	for _, c := range st.Choices {
-		if c.Root == root && r.globals.profile == "" {
-			return chosen{c.Profile, config.From{Level: config.User, File: "deft profile use"}}
+	for _, choice := range st.Choices {
+		if choice.Root == root && r.globals.profile == "" {
+			return chosen{choice.Profile, config.From{Level: config.User, File: "deft profile use"}}
 		}
 	}
 	switch {
 	case r.globals.profile != "":
 		return chosen{r.globals.profile, r.globals.profileFrom}
-	case r.config.Project.Profile != "":
-		return chosen{r.config.Project.Profile, r.config.From("skills.profile")}
+	case c.Project.Profile != "":
+		return chosen{c.Project.Profile, c.From("skills.profile")}
 	}
-	return chosen{r.config.User.Profile, r.config.From("skills.profile")}
+	return chosen{c.User.Profile, c.From("skills.profile")}
 }
 
 // profileTrouble says that the active profile cannot be used; then none is.
