@@ -1,0 +1,18 @@
+// Package minara proves that dialect minara reads, hides, ranks and stages skills as
+// Minara Agent's skills are.
+//
+// What belongs here: one test for each line of the suite, named TestMinara, the line's
+// id and its behaviour, against the public API only; TestEveryLineIsATest holds the
+// list, and the lines that are left out with their reason. What may not come in: code
+// that another room imports, and behaviour of deft's own dialect; README.md says where
+// that differs.
+//
+//	suite_test.go       the list of lines, and what the tests share
+//	schema_test.go      SC: reading and loading
+//	advice_test.go      SC: what lint says
+//	conditions_test.go  CO: conditions
+//	scoring_test.go     RT: points, co-activation, reasons
+//	order_test.go       RT: order, options, what the catalog shows
+//	keywords_test.go    KW: when a keyword hits
+//	stages_test.go      ST: inference, signals, what the gate makes of stages
+package minara
