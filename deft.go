@@ -313,7 +313,16 @@ func (e *Engine) render(ctx context.Context, snap *registry.Snapshot, o CatalogO
 	}
 	if routed != nil {
 		in.Fit = string(routed.Fit)
-		for _, h := range routed.Hits {
+		for h := range routed.Hidden() {
+			if h.Code == "negative_keyword" {
+				in.View.Negative = append(slices.Clip(in.View.Negative), h.Address)
+			}
+		}
+		entries := slices.Values(routed.Hits)
+		if in.Dialect == skill.Minara { // its tail has every skill, in the router's order
+			entries = routed.All()
+		}
+		for h := range entries {
 			in.Routed = append(in.Routed, catalog.Routed{Address: h.Address, Name: h.Name, Score: float64(h.Score), Reasons: h.Reasons})
 		}
 	}

@@ -187,7 +187,7 @@ func TestMinaraTail(t *testing.T) {
 	if c.Stable.Text != "ida: Does a.\nb: Does b.\nc: Does c." {
 		t.Errorf("stable %q", c.Stable.Text)
 	}
-	if c.Tail.Text != "b: Does b. [kw:buy, stage:decide]\nida: Does a. [kw:x] y]\nc: Does c." {
+	if c.Tail.Text != "b: Does b. [kw:buy, stage:decide]\nida: Does a. [kw:x&#93; y]\nc: Does c." {
 		t.Errorf("tail %q", c.Tail.Text)
 	}
 	without := in
@@ -201,7 +201,7 @@ func TestMinaraTail(t *testing.T) {
 	}
 	in.Mode, in.Routed = ModeRouted, in.Routed[:2]
 	c = render(t, r, in)
-	if c.Stable.Text != "" || c.Tail.Text != "Note: 2 of 3 skills are listed. The others can be found with skill_search and loaded by name.\nb: Does b. [kw:buy, stage:decide]\nida: Does a. [kw:x] y]" {
+	if c.Stable.Text != "" || c.Tail.Text != "Note: 2 of 3 skills are listed. The others can be found with skill_search and loaded by name.\nb: Does b. [kw:buy, stage:decide]\nida: Does a. [kw:x&#93; y]" {
 		t.Errorf("routed: stable %q, tail %q", c.Stable.Text, c.Tail.Text)
 	}
 }

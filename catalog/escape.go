@@ -29,6 +29,9 @@ func escapeList(s string) string {
 	return b.String()
 }
 
+// escapeReason makes a reason safe between the brackets that hold it.
+func escapeReason(s string) string { return strings.ReplaceAll(escapeList(s), "]", "&#93;") }
+
 // startsReference reports whether rest, which follows an ampersand, makes a
 // character reference of it: a name or a number and a semicolon.
 func startsReference(rest string) bool {

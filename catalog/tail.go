@@ -97,7 +97,7 @@ func reasons(list []string) string {
 	var shown []string
 	for _, r := range list {
 		if clean, _ := safetext.Field(r); clean != "" {
-			shown = append(shown, escapeList(clean))
+			shown = append(shown, escapeReason(clean))
 		}
 	}
 	if len(shown) == 0 {
