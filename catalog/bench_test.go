@@ -20,13 +20,13 @@ func library(n int) []*registry.Record {
 // benchmarkWarm renders n skills of which one changes each time.
 func benchmarkWarm(b *testing.B, n int) {
 	r, all := New(Config{}), library(n)
-	render(b, r, Input{Snapshot: snapshot(all...), Tools: exposed})
+	render(b, r, Input{Snapshot: snapshot(all...), Mode: ModeStable, Tools: exposed})
 	turn := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		turn++
 		all[n/2] = record(all[n/2].Skill.Name, fmt.Sprintf("Changed %d times.", turn))
-		render(b, r, Input{Snapshot: &registry.Snapshot{Winners: all, All: all}, Tools: exposed})
+		render(b, r, Input{Snapshot: &registry.Snapshot{Winners: all, All: all}, Mode: ModeStable, Tools: exposed})
 	}
 }
 

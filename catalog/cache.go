@@ -123,3 +123,42 @@ func (r *results) put(q question, c Catalog) {
 	r.order = append(r.order, q)
 	r.known[q] = c
 }
+
+// memo remembers what a few fixed texts cost: tags, headings and notes, that every
+// render would count anew.
+type memo struct {
+	mu    sync.Mutex
+	known map[fixed]int
+}
+
+type fixed struct {
+	unit Unit
+	text string
+}
+
+// memoBound is how many texts a memo keeps before it begins anew.
+const memoBound = 256
+
+// measure returns m with a memory.
+func (c *memo) measure(u Unit, m measure) measure {
+	return func(text string) (int, bool) {
+		key := fixed{u, text}
+		c.mu.Lock()
+		n, ok := c.known[key]
+		c.mu.Unlock()
+		if ok {
+			return n, false
+		}
+		n, inexact := m(text)
+		if inexact {
+			return n, true
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.known == nil || len(c.known) >= memoBound {
+			c.known = make(map[fixed]int)
+		}
+		c.known[key] = n
+		return n, false
+	}
+}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,7 @@ type offer struct {
 	room  int
 	notes notes
 	cost  measure
+	fixed measure // cost with a memory, for what every render asks
 	shape *shape
 }
 
@@ -61,7 +63,8 @@ func (o offer) at(pos int) int {
 
 // outcome is what a block shows of each line.
 type outcome struct {
-	level     []int8  // by line
+	level     []int8 // by line; nil = as steps over the n lines in their order say
+	steps, n  int
 	cuts      []int32 // by line, bytes of the description; nil = as the level says
 	edge      int     // the line that is cut inside a level; -1 = none
 	edgeEnd   int     // bytes of its description
@@ -82,11 +85,23 @@ type outcome struct {
 
 // blank is an outcome that shows nothing yet.
 func (o offer) blank() outcome {
-	out := outcome{level: make([]int8, len(o.lines)), edge: -1, fits: true}
-	for i := range out.level {
-		out.level[i] = levelOmitted
+	return outcome{n: len(o.lines), edge: -1, fits: true}
+}
+
+// omitted makes room for levels of their own: every line starts without one.
+func (out *outcome) omitted() {
+	out.level = slices.Repeat([]int8{levelOmitted}, out.n)
+}
+
+// levelOf returns the level of line i.
+func (out outcome) levelOf(i int) int {
+	switch {
+	case out.level != nil:
+		return int(out.level[i])
+	case i < out.steps%max(1, out.n):
+		return out.steps / out.n
 	}
-	return out
+	return out.steps/max(1, out.n) - 1
 }
 
 // concedeSteps finds the most that fits. What a block can show is a prefix of one fixed
@@ -95,7 +110,7 @@ func (o offer) blank() outcome {
 // of them are looked at and the longest prefix that fits is taken.
 func concedeSteps(o offer) outcome {
 	n := len(o.lines)
-	out := outcome{level: make([]int8, n), edge: -1, fits: true, listed: n}
+	out := outcome{n: n, steps: n * levels, edge: -1, fits: true, listed: n}
 	frame := o.frame(n)
 	full, floor := frame, o.frame(0)
 	if n < o.total {
@@ -103,9 +118,8 @@ func concedeSteps(o offer) outcome {
 		full += o.costOf(out.note)
 	}
 	floor += o.costOf(o.notes.omitted(0, o.total))
-	for i, l := range o.lines {
+	for _, l := range o.lines {
 		full += l.cost[levelFull]
-		out.level[i] = levelFull
 	}
 	out.least = min(full, floor)
 	if full <= o.room {
@@ -118,11 +132,12 @@ func concedeSteps(o offer) outcome {
 		none.note, none.used, none.fits, none.least = o.notes.omitted(0, o.total), floor, floor <= o.room, out.least
 		return none
 	}
-	for pos := range n {
-		i := o.at(pos)
-		out.level[i] = int8(steps/n - 1)
-		if pos < steps%n {
-			out.level[i]++
+	out.steps = steps
+	if o.order != nil {
+		byRank := out
+		out.level = make([]int8, n)
+		for pos, i := range o.order {
+			out.level[i] = int8(byRank.levelOf(pos))
 		}
 	}
 	out.listed = min(steps, n)
@@ -133,22 +148,22 @@ func concedeSteps(o offer) outcome {
 		switch {
 		case i == out.edge:
 			out.used += out.edgeCost
-		case out.level[i] != levelOmitted:
-			out.used += l.cost[out.level[i]]
+		case out.levelOf(i) != levelOmitted:
+			out.used += l.cost[out.levelOf(i)]
 		}
 	}
 	return out
 }
 
 func (o offer) costOf(note string) int {
-	n, _ := o.cost(note + "\n")
+	n, _ := o.fixed(note + "\n")
 	return n
 }
 
 // frame is what a block costs beside its note and n entries.
 func (o offer) frame(n int) int {
 	of := func(text string) int {
-		cost, _ := o.cost(text)
+		cost, _ := o.fixed(text)
 		return cost
 	}
 	s := o.shape
@@ -253,9 +268,8 @@ func (o offer) noteFor(out outcome) string {
 
 // stateOf returns what the outcome shows of line i.
 func (out outcome) stateOf(i int, l *line) State {
-	level := out.level[i]
 	switch {
-	case level == levelOmitted:
+	case out.levelOf(i) == levelOmitted:
 		return Omitted
 	case out.end(i, l) == len(l.desc):
 		return Full
@@ -268,14 +282,14 @@ func (out outcome) stateOf(i int, l *line) State {
 // end returns how many bytes of the description the outcome shows of line i.
 func (out outcome) end(i int, l *line) int {
 	switch {
-	case out.level[i] == levelOmitted:
+	case out.levelOf(i) == levelOmitted:
 		return 0
 	case out.cuts != nil:
 		return int(out.cuts[i])
 	case i == out.edge:
 		return out.edgeEnd
 	}
-	return l.end[out.level[i]]
+	return l.end[out.levelOf(i)]
 }
 
 // text returns the description that the outcome shows of line i.

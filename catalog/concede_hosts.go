@@ -10,7 +10,7 @@ import (
 // after the other, the last in rank first; every name stays, whatever it costs.
 func concedeWhole(o offer) outcome {
 	n := len(o.lines)
-	out := outcome{level: make([]int8, n), edge: -1, fits: true, listed: n}
+	out := outcome{level: make([]int8, n), n: n, edge: -1, fits: true, listed: n}
 	out.used = o.frame(n)
 	for _, l := range o.lines {
 		out.used += l.cost[levelName]
@@ -44,6 +44,7 @@ func concedeEvenly(o offer) outcome {
 		}
 	}
 	out = o.blank()
+	out.omitted()
 	out.lines, out.roots, out.hard = o.lines, roots, true
 	out.used = o.frame(0) + o.costOfText(roots)
 	out.least = out.used
@@ -100,7 +101,7 @@ func (o offer) evenly(roots string) outcome {
 		}
 		return total
 	}
-	out := outcome{level: make([]int8, n), cuts: make([]int32, n), edge: -1, fits: true, listed: n, roots: roots}
+	out := outcome{level: make([]int8, n), n: n, cuts: make([]int32, n), edge: -1, fits: true, listed: n, roots: roots}
 	if roots != "" {
 		out.lines = o.lines
 	}

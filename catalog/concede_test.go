@@ -43,7 +43,7 @@ func TestNoBudgetIsEverExceededAndShownTextOnlyGrows(t *testing.T) {
 				for i, l := range c.plan.lines() {
 					if i == c.plan.outcome.edge {
 						now += c.plan.outcome.edgeShown
-					} else if level := c.plan.outcome.level[i]; level != levelOmitted {
+					} else if level := c.plan.outcome.levelOf(i); level != levelOmitted {
 						now += l.shown[level]
 					}
 				}

@@ -225,6 +225,7 @@ func (t *tiers) overflow() outcome {
 // outcome is what t shows now, of the first listed lines.
 func (t *tiers) outcome(note string, listed int) outcome {
 	out := t.blank()
+	out.omitted()
 	out.cuts, out.note, out.listed, out.least = make([]int32, len(t.lines)), note, listed, t.frame
 	out.used, out.complete = t.frame, note == "" && listed == len(t.lines)
 	if note != "" {

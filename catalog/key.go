@@ -65,7 +65,7 @@ func sortedKeys[V any](m map[string]V) []string {
 // is visible in its exact words, the order of concessions, the room, the words.
 func keyOf(lines []*line, ranked []int32, in Input, o options) string {
 	k := make(keyWriter, 0, 256)
-	k.add(string(o.shape.id), string(o.mode), string(o.unit), o.counter, strconv.Itoa(o.room.stable()),
+	k.add(o.shape.id.String(), string(o.mode), string(o.unit), o.counter, strconv.Itoa(o.room.stable()),
 		in.Tools.Skill, in.Tools.Read, in.Tools.Search, strconv.FormatBool(in.NoAliases))
 	h := sha256.New()
 	h.Write(k)

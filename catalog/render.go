@@ -25,6 +25,7 @@ type Renderer struct {
 	lines   pantry
 	results results
 	last    atomic.Pointer[shelf]
+	words   memo
 }
 
 // New returns a Renderer.
@@ -88,16 +89,15 @@ func resolve(in Input, c Counter) (options, error) {
 		mode: cmp.Or(in.Mode, ModeAuto), unit: cmp.Or(in.Budget.Unit, Tokens), places: in.Locations,
 	}
 	o.d = dialects[o.dialect]
-	units := []Unit{Tokens, Chars, Bytes}
 	switch {
 	case in.Snapshot == nil:
 		return o, &OptionError{Option: "snapshot"}
 	case o.d == nil:
 		return o, &OptionError{"dialect", string(o.dialect), names(dialectNames())}
-	case !slices.Contains(o.d.accepted(), o.mode):
+	case o.mode != ModeAuto && !slices.Contains(o.d.modes, o.mode):
 		return o, &OptionError{"mode", string(o.mode), names(o.d.accepted())}
-	case !slices.Contains(units, o.unit):
-		return o, &OptionError{"unit", string(o.unit), names(units)}
+	case o.unit != Tokens && o.unit != Chars && o.unit != Bytes:
+		return o, &OptionError{"unit", string(o.unit), names([]Unit{Tokens, Chars, Bytes})}
 	}
 	o.format = cmp.Or(o.format, o.d.format)
 	shape, ok := shapeOf(o.dialect, o.format)
@@ -151,6 +151,7 @@ func (r *Renderer) render(ctx context.Context, in Input, o options) (Catalog, er
 	words := notes{in.Tools}
 	of := offer{
 		lines: measured, order: order, total: len(lines), room: o.room.stable(), notes: words, cost: p.o.measure, shape: o.shape,
+		fixed: r.words.measure(p.o.unit, p.o.measure),
 	}
 	if p.outcome = concedeWith(o.d, of); p.outcome.lines != nil {
 		measured = p.outcome.lines
@@ -167,7 +168,8 @@ func (r *Renderer) render(ctx context.Context, in Input, o options) (Catalog, er
 	p.exact(c.Stable.Text)
 	c.Report = p.report(in, lines)
 	if c.Report.visible() > 0 {
-		c.Guidance = r.block(guidance(o.d, p.o.mode, in))
+		c.Guidance.Text = guidance(o.d, p.o.mode, in)
+		c.Guidance.Tokens, _ = r.words.measure(Tokens, measureOf(Tokens, r.counter))(c.Guidance.Text)
 	}
 	if p.o.unit == Tokens && c.Report.visible() > 0 {
 		c.Stable.Tokens = c.Report.Used // a block costs what its lines cost

@@ -197,7 +197,7 @@ func (p *plan) account(i int, rec *registry.Record, l *line) EntryReport {
 	if p.tiers != nil {
 		e.Tier = int(p.tiers[i])
 	}
-	if out.level[i] == levelOmitted {
+	if out.levelOf(i) == levelOmitted {
 		return e
 	}
 	e.ShownChars = runes(l.desc[:out.end(i, l)])
@@ -208,7 +208,7 @@ func (p *plan) account(i int, rec *registry.Record, l *line) EntryReport {
 	case i == out.edge:
 		e.Tokens, e.ShownClusters = out.edgeCost, out.edgeShown
 	default:
-		e.Tokens, e.ShownClusters = l.cost[out.level[i]], l.shown[out.level[i]]
+		e.Tokens, e.ShownClusters = l.cost[out.levelOf(i)], l.shown[out.levelOf(i)]
 	}
 	return e
 }

@@ -3,13 +3,19 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/skill"
 )
 
-type shapeID string
+// shapeID names a shape; part is "tail" where lines carry reasons.
+type shapeID struct {
+	dialect skill.Dialect
+	format  Format
+	part    string
+}
+
+func (i shapeID) String() string { return string(i.dialect) + "/" + string(i.format) + "/" + i.part }
 
 // shape is one format as one dialect writes it. The text of a block is open, the note,
 // start, the entries, end; it never ends with a newline.
@@ -35,13 +41,29 @@ const (
 // formats lists all of them in the order of the documentation.
 func formats() []Format { return []Format{List, XML, JSON, Markdown, Codex, Minara} }
 
+// shapes holds the shape of every format in every dialect.
+var shapes = func() map[shapeID]*shape {
+	all := map[shapeID]*shape{}
+	for of := range dialects {
+		for _, f := range formats() {
+			s := newShape(of, f)
+			all[s.id] = s
+		}
+	}
+	return all
+}()
+
 // shapeOf returns the shape of a format; ok is false where there is none.
 func shapeOf(of skill.Dialect, f Format) (s *shape, ok bool) {
+	s, ok = shapes[idOf(of, f)]
+	return s, ok
+}
+
+func idOf(of skill.Dialect, f Format) shapeID { return shapeID{of, f, ""} }
+
+func newShape(of skill.Dialect, f Format) *shape {
 	d := dialects[of]
-	if d == nil || !slices.Contains(formats(), f) {
-		return nil, false
-	}
-	s = &shape{id: shapeID(string(of) + "/" + string(f)), d: d, around: 24, name: defuse, text: defuse, path: defuse}
+	s := &shape{id: idOf(of, f), d: d, around: 24, name: defuse, text: defuse, path: defuse}
 	if d.escaped {
 		s.name, s.text, s.path = handle, escapeList, escapeList
 	}
@@ -73,7 +95,7 @@ func shapeOf(of skill.Dialect, f Format) (s *shape, ok bool) {
 		s.name = func(name string) string { return escapeMarks(handle(name)) }
 		s.path = func(path string) string { return escapeMarks(escapeList(path)) }
 	}
-	return s, true
+	return s
 }
 
 // xml writes elements as the open standard's reference does where its dialect is asked
@@ -103,7 +125,7 @@ func (s *shape) block(lines []*line, out outcome) string {
 	}
 	size, final := len(s.open)+len(out.roots)+len(out.note)+len(s.start)+len(s.end)+8, -1
 	for i, l := range lines {
-		if out.level[i] != levelOmitted {
+		if out.levelOf(i) != levelOmitted {
 			size += len(l.name) + len(l.loc) + len(l.source) + len(l.reasons) + out.end(i, l) + s.around
 			final = i
 		}
@@ -123,7 +145,7 @@ func (s *shape) block(lines []*line, out outcome) string {
 	b.WriteString(s.start)
 	var entry []byte
 	for i, l := range lines[:final+1] {
-		if out.level[i] == levelOmitted {
+		if out.levelOf(i) == levelOmitted {
 			continue
 		}
 		entry = s.line(entry[:0], l, out.text(i, l))

@@ -141,13 +141,13 @@ func (p *plan) picked(ctx context.Context, in Input, s *shape, top int) ([]*line
 func (r *Renderer) routedTail(ctx context.Context, c *Catalog, in Input, o options) (string, error) {
 	list, _ := shapeOf(skill.Deft, List)
 	tail := *list
-	tail.id, tail.open, tail.end = "tail", openTail+"\n", closeTail
+	tail.id.part, tail.open, tail.end = "tail", openTail+"\n", closeTail
 	lines, err := c.plan.picked(ctx, in, &tail, cmp.Or(max(in.TopK, 0), limits.CatalogTopK))
 	if err != nil || len(lines) == 0 {
 		return "", err
 	}
 	of := offer{
-		lines: lines, total: c.Report.visible(), notes: notes{in.Tools}, cost: o.measure, shape: &tail, room: math.MaxInt,
+		lines: lines, total: c.Report.visible(), notes: notes{in.Tools}, cost: o.measure, fixed: o.measure, shape: &tail, room: math.MaxInt,
 	}
 	if o.room.limit > 0 {
 		of.room = o.room.limit - c.Report.Used
@@ -163,12 +163,12 @@ func (r *Renderer) routedTail(ctx context.Context, c *Catalog, in Input, o optio
 // reasons, as many as the tail has room for.
 func (r *Renderer) listed(ctx context.Context, c *Catalog, in Input, o options) (string, error) {
 	s := *o.shape
-	s.id = "tail/" + s.id
+	s.id.part = "tail"
 	lines, err := c.plan.picked(ctx, in, &s, max(in.TopK, 0))
 	if err != nil || len(lines) == 0 {
 		return "", err
 	}
-	of := offer{lines: lines, total: len(lines), notes: notes{in.Tools}, cost: o.measure, shape: &s, room: math.MaxInt}
+	of := offer{lines: lines, total: len(lines), notes: notes{in.Tools}, cost: o.measure, fixed: o.measure, shape: &s, room: math.MaxInt}
 	if c.Report.Mode == ModeRouted {
 		of.total = c.Report.visible()
 	}
