@@ -78,9 +78,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{o: o, catalog: catalog.New(catalog.Config{Counter: o.Counter}), indexed: map[string]*registry.Snapshot{}}
-	e.skills = toolset.Options{
-		Dialect: o.Dialect, Style: o.Style, OnDemand: o.OnDemand, Searcher: searcher{e, nil}, Scripts: o.Scripts, Tier: e.tierOf,
-	}
+	e.skills = o.SkillTools
+	e.skills.Dialect, e.skills.Style, e.skills.Searcher, e.skills.Tier = o.Dialect, o.Style, searcher{e, nil}, e.tierOf
 	e.tools = e.newTools(nil)
 	e.env = o.environment(e.tools)
 	env := o.sourceEnv()

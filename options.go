@@ -99,12 +99,10 @@ type Options struct {
 	Tools   []toolset.Tool  // the host's own tools, beside those for skills and files
 	// MaxTools is how many tools a model is shown; the rest is found with tool_search. 0 = 40.
 	MaxTools int
-	// Scripts runs scripts of active skills whose code counts, each by a person's answer;
-	// nil = no skill runs anything. toolset.NoSandbox shows the tool and refuses.
-	Scripts toolset.ScriptRunner
-	// OnDemand looks for skills and loads them by tools of their own; dialect mastra alone.
-	OnDemand toolset.OnDemand
-	NoFiles  bool // leave out the tools that read and write the workspace
+	// SkillTools says how the tools for skills show themselves: names, on-demand loading, a
+	// runner of scripts. Dialect, Style, Searcher and Tier are the engine's own.
+	SkillTools toolset.Options
+	NoFiles    bool // leave out the tools that read and write the workspace
 
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 

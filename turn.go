@@ -103,7 +103,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 
 // idle is how long what was loaded on demand outlives its last turn.
 func (e *Engine) idle() time.Duration {
-	if e.o.OnDemand == "" {
+	if e.skills.OnDemand == "" {
 		return 0
 	}
 	return toolset.OnDemandIdle
@@ -229,11 +229,18 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if in.Window > 0 && e.o.Budget == (catalog.Budget{}) {
 		o.Budget = &catalog.Budget{Window: in.Window}
 	}
+	if e.skills.OnDemand == toolset.OnDemandOnly {
+		o.Mode = catalog.ModeSearch
+	}
 	shown, err := e.render(ctx, in.Snapshot, o, &routed)
 	if err != nil {
 		return agent.Plan{}, err
 	}
-	return agent.Plan{Route: routed, Catalog: shown, Hidden: e.hidden(in, shown)}, nil
+	all := shown.Report.Mode == catalog.ModeStable && shown.Report.Omitted == 0
+	return agent.Plan{
+		Route: routed, Catalog: shown, Hidden: e.hidden(in, shown), CatalogInTool: e.skills.ListInTool(),
+		Shape: func(s toolset.Spec) toolset.Spec { return e.skills.Dress(s, in.Snapshot, shown.Stable.Text, all) },
+	}, nil
 }
 
 // hidden names the skill tools that this turn does not show.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 )
 
 // place puts the request's arguments and the names of places into the body. What no
@@ -35,7 +36,9 @@ func (t *Turn) place(r Request, c *candidate) {
 		}
 	}
 	var used []skill.Used
-	c.content, used = skill.Substitute(c.body.Text, values, o)
+	if c.content = c.body.Text; !t.s.literal(c) {
+		c.content, used = skill.Substitute(c.body.Text, values, o)
+	}
 	taken := slices.ContainsFunc(used, func(u skill.Used) bool { return u.Argument })
 	// A form that stays because its word is missing would take other arguments.
 	c.act.placeholders = slices.ContainsFunc(used, func(u skill.Used) bool { return u.Argument || !u.Known && isNumber(u.Name) })
@@ -43,6 +46,12 @@ func (t *Turn) place(r Request, c *candidate) {
 		c.appended = "ARGUMENTS: " + r.Args
 	}
 	t.inline(c)
+}
+
+// literal reports whether what a skill says is taken as it stands: dialect blade renders
+// nothing of a skill that was given in code.
+func (s *Session) literal(c *candidate) bool {
+	return s.o.Dialect == skill.Blade && c.rec.Source.Kind == source.DataDef
 }
 
 // appends reports whether arguments that nothing took follow the text.

@@ -95,7 +95,7 @@ func textOnly(d skill.Dialect) bool {
 func (c *candidate) override(t *Turn) *ModelOverride {
 	m := &c.rec.Skill.Meta
 	o := ModelOverride{ID: m.Model, Effort: effort(m.Effort)}
-	if o.ID == "inherit" {
+	if o.ID == "inherit" && !t.s.literal(c) {
 		o.ID = ""
 	}
 	if o == (ModelOverride{}) || !c.act.effectful() || textOnly(t.s.o.Dialect) {

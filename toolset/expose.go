@@ -2,6 +2,7 @@ package toolset
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
@@ -67,6 +68,9 @@ type Options struct {
 	OnDemand OnDemand          // "" = not
 	TopK     int               // hits of a search where the call names no number; 0 = 5
 	MinScore float64           // of search_skills: hits below it are left out
+	// Enum puts the names of the skills into the schema of skill, at most 200 and only while
+	// all are listed. Each change of them then voids the provider's cache of the prompt.
+	Enum bool
 	// Strict refuses arguments that a tool does not know, instead of leaving them aside.
 	Strict bool
 	// Inline puts the texts of a replacing set into the result too, in dialect minara.
@@ -194,4 +198,58 @@ func survey(snap *registry.Snapshot) (visible int, readable bool) {
 func hasReferences(r *registry.Record) bool {
 	files, err := source.Resources(context.Background(), r.Entry)
 	return err == nil && len(files) > 0
+}
+
+// maxEnum is how many names the schema of skill takes.
+const maxEnum = 200
+
+// ListInTool reports whether the list of skills belongs into the description of the tool
+// that loads them: the prompt then has none.
+func (o Options) ListInTool() bool { return o.faces()[NameSkill].Lists }
+
+// Dress returns what a model is shown of a tool in a turn: for the one that loads skills,
+// with the list in its description or the names in its schema where the options want
+// it. list is the rendered list; listed says that it names every skill.
+func (o Options) Dress(s Spec, snap *registry.Snapshot, list string, listed bool) Spec {
+	f, ok := o.face(NameSkill)
+	if !ok || s.Name != o.name(NameSkill, f) {
+		return s
+	}
+	if f.Lists && list != "" {
+		s.Description += "\n\n" + list
+	}
+	var names []string
+	for _, r := range snap.Winners {
+		if r.ForModel() {
+			names = append(names, r.Address)
+		}
+	}
+	if o.Enum && listed && len(names) > 0 && len(names) <= maxEnum {
+		s.Input = withEnum(s.Input, names)
+	}
+	return s
+}
+
+// withEnum bounds the first required property of a schema to names.
+func withEnum(schema json.RawMessage, names []string) json.RawMessage {
+	var doc map[string]any
+	if json.Unmarshal(schema, &doc) != nil {
+		return schema
+	}
+	props, _ := doc["properties"].(map[string]any)
+	required, _ := doc["required"].([]any)
+	if len(required) == 0 {
+		return schema
+	}
+	key, _ := required[0].(string)
+	prop, ok := props[key].(map[string]any)
+	if !ok {
+		return schema
+	}
+	prop["enum"] = names
+	out, err := json.Marshal(doc)
+	if err != nil {
+		return schema
+	}
+	return out
 }

@@ -26,6 +26,8 @@ type face struct {
 	Input  json.RawMessage `json:"input"`  // the schema
 	// Discovers shows what a tool_search found to the model from then on.
 	Discovers bool `json:"discovers"`
+	// Lists puts the list of skills into the description instead of the prompt.
+	Lists bool `json:"lists"`
 }
 
 // faces are all dialects' tables. The file is part of the program: that it can be read

@@ -79,6 +79,9 @@ type outcome struct {
 
 type activeSkill struct {
 	Name    string `json:"name"`
+	ID      string `json:"id"`
+	Dir     string `json:"dir,omitempty"`
+	Version string `json:"version,omitempty"`
 	Address string `json:"address"`
 	Digest  string `json:"digest"`
 	Scope   string `json:"scope"`
@@ -89,7 +92,14 @@ type activeSkill struct {
 func summary(res session.Result) outcome {
 	o := outcome{Replaced: res.Replaced, Refused: res.Refused, Already: res.Already}
 	for _, l := range res.Loaded {
-		o.Active = append(o.Active, activeSkill{l.Name, l.Address, string(l.Digest), string(l.Scope), l.Trust, l.Repeat})
+		a := activeSkill{
+			Name: l.Name, ID: string(l.ID), Dir: l.Dir, Address: l.Address, Digest: string(l.Digest),
+			Scope: string(l.Scope), Trust: l.Trust, Repeat: l.Repeat,
+		}
+		if l.Record != nil {
+			a.Version = l.Record.Skill.Meta.Version
+		}
+		o.Active = append(o.Active, a)
 	}
 	return o
 }

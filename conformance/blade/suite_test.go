@@ -15,12 +15,14 @@ import (
 	"github.com/deftskills/deft/source"
 )
 
-// groups are the rows of the suite that concern discovery, with their number.
-var groups = map[string]int{"A": 44, "B": 20, "C": 13, "D": 15}
+// groups are the rows of the suite that concern discovery and the tool, with their number.
+var groups = map[string]int{"A": 44, "B": 20, "C": 13, "D": 15, "E": 19, "F": 13}
 
 const (
 	commands = "concerns inline commands, which have no room yet"
 	hooks    = "concerns hooks, which have no room yet"
+	catalog  = "concerns the list of skills"
+	paths    = "concerns path conditions, which have no room yet"
 	effects  = "concerns the effects of a loaded skill, not discovery"
 )
 
@@ -30,7 +32,9 @@ var left = map[string]string{
 	"A22": commands, "A23": commands, "A24": commands, "A25": commands, "A26": commands, "A27": commands, "A28": commands, "A29": commands,
 	"A38": "concerns a loader of single paths; a missing path form is path_missing",
 	"B06": commands, "C03": commands,
-	"D03": effects, "D04": effects, "D05": effects, "D11": effects, "D12": effects,
+	"D03": effects, "D04": effects, "D05": effects,
+	"E01": catalog, "E02": catalog, "E04": catalog, "E05": catalog, "E06": catalog, "E07": catalog, "E19": catalog,
+	"E08": paths, "E11": paths, "E12": paths,
 }
 
 func TestEveryRowIsATest(t *testing.T) {
