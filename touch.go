@@ -83,3 +83,7 @@ func (w *work) named(text string) {
 // workspace that have skills of their own, count from the session's next turn on. Paths
 // are absolute or relative to the workspace; others are ignored.
 func (s *Session) Touch(paths ...string) { s.work.touch(paths...) }
+
+// Snapshot returns the skills as the session's newest turn sees them: the engine's, and
+// those of the packages that it touched.
+func (s *Session) Snapshot() *registry.Snapshot { return s.work.view.Snapshot() }

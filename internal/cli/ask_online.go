@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/internal/tokens"
+	"github.com/deftskills/deft/registry"
 )
 
 // askOnline runs one turn and prints its document.
@@ -26,7 +27,7 @@ func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in 
 // else that happens on standard error.
 func (r *run) turnOnline(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) (askJSON, error) {
 	info := m.Info()
-	v := &viewer{r: r, doc: newAskJSON("online")}
+	v := &viewer{r: r, skills: s.Snapshot, doc: newAskJSON("online")}
 	v.doc.Model = info.Provider + "/" + info.Name
 	turn, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,6 +64,7 @@ func (r *run) turnOnline(ctx context.Context, s *deft.Session, m model.Model, in
 // viewer shows the events of one turn.
 type viewer struct {
 	r       *run
+	skills  func() *registry.Snapshot // of the session
 	doc     askJSON
 	end     *agent.End
 	text    bool // standard output stands within a line
@@ -95,7 +97,7 @@ func (v *viewer) show(e agent.Event) {
 	case agent.Routed:
 		v.doc.routed(*e.Route)
 	case agent.CatalogRendered:
-		v.r.foundLine(v.r.engine.Snapshot(), *e.Catalog)
+		v.r.foundLine(v.skills(), *e.Catalog)
 		v.note(safetext.Dim, "·", "%s", w.Say("ask.model", v.doc.Model))
 	case agent.ModelStarted:
 		v.prompt(e)

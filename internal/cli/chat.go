@@ -158,9 +158,13 @@ func (r *run) nextLine(ctx context.Context) (string, error) {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-r.news.bell:
-			r.tell()
+			if err := r.tell(ctx); err != nil {
+				return "", err
+			}
 		case a := <-got:
-			r.tell()
+			if err := r.tell(ctx); err != nil {
+				return "", err
+			}
 			return a.line, a.err
 		}
 	}
@@ -202,9 +206,15 @@ func (n *news) take() (findings []skill.Diagnostic, changes []registry.Change) {
 	return findings, changes
 }
 
-// tell shows what has happened since it was called last.
-func (r *run) tell() {
+// tell shows what has happened since it was called last, and hands on the switches of
+// skills that were renamed.
+func (r *run) tell(ctx context.Context) error {
 	findings, changes := r.news.take()
+	if len(changes) > 0 {
+		if err := r.follow(ctx); err != nil {
+			return err
+		}
+	}
 	r.report(findings)
 	for _, c := range changes {
 		var words []string
@@ -218,4 +228,5 @@ func (r *run) tell() {
 		}
 		r.hintf("%s %s", r.err.Paint(safetext.Cyan, "·"), r.words.Say("chat.changed", strings.Join(words, ", ")))
 	}
+	return nil
 }

@@ -43,7 +43,7 @@ func (r *run) open(ctx context.Context) (*deft.Engine, error) {
 		return nil, err
 	}
 	r.engine = e
-	return e, nil
+	return e, r.follow(ctx)
 }
 
 // minimaxAgent is the agent whose list of skills counts where none is named.

@@ -238,11 +238,14 @@ type run struct {
 	diags   []skill.Diagnostic // of settings and flags
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
-	news    *news          // of a conversation; nil for other verbs
-	found   uint64         // version of the Snapshot that a person was told of; 0 = none
-	store   *store.Store   // what the person decided; nil until it is asked for
-	latest  readSettings   // guarded by reading
-	record  *gate.FileSink // of the gate; nil for verbs that call no tool
+	news    *news        // of a conversation; nil for other verbs
+	found   uint64       // version of the Snapshot that a person was told of; 0 = none
+	store   *store.Store // what the person decided; nil until it is asked for
+	latest  readSettings // guarded by reading, as are the two that follow
+	saved   []store.SkillState
+	// followed are the switches that were handed on, by their former keys.
+	followed map[string]store.SkillState
+	record   *gate.FileSink // of the gate; nil for verbs that call no tool
 
 	opening, reading sync.Mutex
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/registry"
@@ -91,7 +92,7 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 		ProjectDeny: rulesOf(c.Project.Deny), ProjectEnable: rulesOf(c.Project.Enable), ProjectDefaultOff: rulesOf(c.Project.DefaultOff),
 		AllowOnly: rulesOf(c.Project.AllowOnly),
 	}
-	for _, s := range st.Switches {
+	for _, s := range d.r.heeded(st.Switches) {
 		out.Switches.Saved = append(out.Switches.Saved, registry.Saved{Name: s.Name, Source: s.Source, Switch: registry.Switch(s.Switch)})
 	}
 	active := d.r.profileOf(c, st)
@@ -108,6 +109,20 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 	}
 	for _, g := range st.Grants {
 		out.Grants = append(out.Grants, registry.Grant{Name: g.Name, Source: g.Source, Tree: g.Tree, Tools: g.AllowedTools, Hooks: g.Hooks != ""})
+	}
+	return out
+}
+
+// heeded keeps what was saved for follow, and returns it with what was handed on.
+func (r *run) heeded(saved []store.SkillState) []store.SkillState {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	r.saved = saved
+	out := slices.Clone(saved)
+	for i, s := range out {
+		if next, ok := r.followed[s.Key]; ok {
+			out[i] = next
+		}
 	}
 	return out
 }
