@@ -96,7 +96,11 @@ func (p promptParts) activeText(scope session.Scope) string {
 		if a.Turn == p.turn {
 			head = fmt.Sprintf("The %s started the skill %q (%s). Its text follows.", starter(a.Actor), a.Name, a.SourceID)
 		}
-		parts = append(parts, head+"\n"+a.Text)
+		text := head + "\n" + a.Text
+		if len(a.ToolNames) > 0 {
+			text += "\nTools for it: " + strings.Join(a.ToolNames, ", ") + "."
+		}
+		parts = append(parts, text)
 	}
 	if scope == session.ScopeSession && p.prompt != "" {
 		parts = append(parts, p.prompt)

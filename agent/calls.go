@@ -79,6 +79,9 @@ func (t *turn) group(g []*pending) {
 	for _, p := range g {
 		if !p.settled {
 			p.result.Text = t.fit(p.spec.Name, p.result.Text)
+			if p.result.Meta.Confirmed {
+				t.r.d.Log.Warn("a model claims consent", "category", "agent/loop", "trace_id", t.trace, "tool", p.spec.Name)
+			}
 		}
 		e := p.event()
 		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.result.Text, p.result.IsError, elapsed[p.index]
