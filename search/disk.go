@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -152,9 +153,13 @@ func (x *Index) write(s *scope) {
 		}
 		kept[name] = true
 	}
-	if wrote {
-		tidy(dir, kept)
+	if !wrote {
+		return
 	}
+	s.write.Lock()
+	maps.DeleteFunc(s.saved, func(_ *segment, name string) bool { return !kept[name] })
+	s.write.Unlock()
+	tidy(dir, kept)
 }
 
 // tidy removes index files that are not kept.
