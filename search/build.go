@@ -24,8 +24,8 @@ const (
 	lookTime = 150 * time.Millisecond
 )
 
-// Warm reads what the last Update found new, so that the next search need not.
-// Searches beside it answer from what it has read and scan the rest.
+// Warm reads what the last Update found new, so that the next search need not, and
+// gets its vectors; an error of the embedder leaves the words searchable. Searches beside it answer from what it has read and scan the rest.
 func (x *Index) Warm(ctx context.Context, scope string) error {
 	s := x.scope(scope)
 	x.look(ctx, s, time.Hour)
@@ -40,10 +40,17 @@ func (x *Index) Warm(ctx context.Context, scope string) error {
 		s.write.Lock()
 		g, err := x.build(ctx, s, warmBatch)
 		s.write.Unlock()
-		if err != nil || len(g.pending) == 0 {
+		if err != nil {
 			return err
 		}
+		if len(g.pending) == 0 {
+			break
+		}
 	}
+	if x.opt.Embedder == nil {
+		return nil
+	}
+	return x.embed(ctx, s)
 }
 
 // ready returns a generation with nothing pending, or what there is while Warm is

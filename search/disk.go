@@ -48,6 +48,7 @@ func (x *Index) folder(s *scope) string {
 func (o *Options) head() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %v %v %q\n", o.Stamp, o.K1, o.NoStem, o.Stop)
+	fmt.Fprintln(h, o.Embedder != nil, o.FullVectors)
 	for f := range fieldCount {
 		fmt.Fprintf(h, "%v %v\n", f, o.Fields[f])
 	}
@@ -175,21 +176,32 @@ func tidy(dir string, kept map[string]bool) {
 func encode(head string, p part) []byte {
 	c := packed.Writer(append(make([]byte, 0, len(head)+len(p.data)+len(p.blob)+len(p.docs)*300+16*p.terms()+1024), head...))
 	p.walk(&c)
-	raw := c.Bytes()
+	return sealed(c.Bytes())
+}
+
+// sealed ends a file with its checksum.
+func sealed(raw []byte) []byte {
 	return binary.LittleEndian.AppendUint32(raw, crc32.Checksum(raw, castagnoli))
+}
+
+// unsealed returns what stands between a file's head and its checksum, if both are
+// right.
+func unsealed(head, raw string) (body string, ok bool) {
+	n := len(raw) - 4
+	if n < len(head) || raw[:len(head)] != head {
+		return "", false
+	}
+	sum := binary.LittleEndian.Uint32([]byte(raw[n:]))
+	return raw[len(head):n], crc32.Checksum(unsafe.Slice(unsafe.StringData(raw), n), castagnoli) == sum
 }
 
 // decode reads a file whose head is right. It refuses whatever no encode has written.
 func decode(head, raw string) (part, bool) {
-	n := len(raw) - 4
-	if n < len(head) || raw[:len(head)] != head {
+	body, ok := unsealed(head, raw)
+	if !ok {
 		return part{}, false
 	}
-	sum := binary.LittleEndian.Uint32([]byte(raw[n:]))
-	if crc32.Checksum(unsafe.Slice(unsafe.StringData(raw), n), castagnoli) != sum {
-		return part{}, false
-	}
-	return decodeBody(raw[len(head):n])
+	return decodeBody(body)
 }
 
 func decodeBody(raw string) (part, bool) {
@@ -302,6 +314,11 @@ func walkDocument(c *packed.Codec, at **document) {
 		sum := string(r.sum[:])
 		c.Text(&sum)
 		copy(r.sum[:], sum)
+	})
+	packed.List(c, &d.vectors, func(d *digest16) {
+		sum := string(d[:])
+		c.Text(&sum)
+		copy(d[:], sum)
 	})
 	packed.List(c, &d.notes, func(n *skill.Diagnostic) {
 		level := string(n.Level)

@@ -69,6 +69,8 @@ type document struct {
 	refs  []indexed
 	notes []skill.Diagnostic // what was skipped
 	torn  bool               // SKILL.md was not the one that was listed
+	// vectors are the digests of the texts that get a vector, where there is an embedder.
+	vectors []digest16
 }
 
 // indexed is a reference, and the digest of its text; skipped ones have none.
@@ -223,6 +225,11 @@ func (b *builder) index(ctx context.Context, d *document) {
 	}
 	if d.List != nil {
 		b.references(ctx, own)
+	}
+	if b.opt.Embedder != nil {
+		for _, text := range own.chunks(ctx, b.opt.FullVectors) {
+			own.vectors = append(own.vectors, digestOf([]byte(text)))
+		}
 	}
 	b.close(own)
 }

@@ -22,6 +22,8 @@ type Index struct {
 	stop   context.CancelFunc
 	work   sync.WaitGroup // in the background
 
+	breaker breaker // of the embedder
+
 	mu     sync.RWMutex
 	scopes map[string]*scope
 }
@@ -39,6 +41,9 @@ type scope struct {
 	compacting atomic.Bool
 	moved      atomic.Bool // references may have changed since they were indexed
 	looking    sync.Mutex  // held by who looks at references
+
+	vectors   vectorStore
+	embedding sync.Mutex // held while vectors are asked for
 
 	saving sync.Mutex
 	saved  map[*segment]string // names of their files
@@ -78,6 +83,9 @@ func Open(o Options) (*Index, error) {
 		if f >= fieldCount || p.Weight < 0 || p.B < 0 || p.B > 1 {
 			return nil, fmt.Errorf("%w: field %v has weight %v, b %v", ErrBadQuery, f, p.Weight, p.B)
 		}
+	}
+	if o.Fusion != "" && o.Fusion != Reciprocal && o.Fusion != Weighted {
+		return nil, fmt.Errorf("%w: fusion %q is unknown", ErrBadQuery, o.Fusion)
 	}
 	x := &Index{opt: o, an: newAnalyzer(o), scopes: map[string]*scope{}}
 	x.life, x.stop = context.WithCancel(context.Background())

@@ -12,7 +12,7 @@ import (
 
 // exhaustive scores every document for every term and sorts them all.
 func exhaustive(x *Index, q Query) (hits []*found, total int) {
-	q, _ = q.check()
+	q, _ = q.check(false)
 	q.Filter = q.Filter.folded()
 	ask := x.an.parse(q)
 	g := x.scope(q.Scope).gen.Load()

@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Field is one weighted part of a skill's text.
@@ -58,6 +59,20 @@ type Options struct {
 	// Stamp tells this program from one that cuts texts into other words: an index that
 	// another Stamp has kept is made again.
 	Stamp string
+
+	// Embedder makes vectors of skills and queries; nil = the words alone count. What it
+	// made is kept in Dir.
+	Embedder Embedder
+	// FullVectors makes vectors of whole bodies and references, in pieces; else a skill
+	// has one, of what it says of itself and the beginning of its body.
+	FullVectors bool
+	// VectorTimeout is how long a query waits for its vector; 0 = 800 milliseconds. A
+	// query without one is answered by its words.
+	VectorTimeout time.Duration
+	// Fusion says how both ranks become one; "" = Reciprocal.
+	Fusion Fusion
+	// Clock tells when an embedder that failed is asked again; nil = time.Now.
+	Clock func() time.Time
 }
 
 // DefaultOptions returns the parameters that did best on the tuning data; README.md
@@ -83,5 +98,11 @@ func (o Options) withDefaults() Options {
 		d.Fields[f] = p
 	}
 	o.Fields = d.Fields
+	if o.VectorTimeout == 0 {
+		o.VectorTimeout = 800 * time.Millisecond
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	return o
 }

@@ -155,8 +155,9 @@ func (p *plan) judge(hits []*found) {
 	}
 }
 
-// explain lists every term's part in the score of one document.
-func (p *plan) explain(i int, doc uint32, score int64) []TermScore {
+// explain lists every term's part in the score of one hit, and the rest.
+func (p *plan) explain(f *found) []TermScore {
+	i, doc, score := f.part, f.number, f.score
 	part, n := p.g.parts[i], p.g.norms(&p.opt, p.fields)
 	var out []TermScore
 	for t := range p.terms {
@@ -179,7 +180,11 @@ func (p *plan) explain(i int, doc uint32, score int64) []TermScore {
 		out = append(out, row)
 	}
 	if score != 0 {
-		out = append(out, TermScore{Term: "(name)", Contribution: score})
+		rest := "(name)"
+		if f.fused {
+			rest = "(fusion)"
+		}
+		out = append(out, TermScore{Term: rest, Contribution: score})
 	}
 	return out
 }

@@ -72,13 +72,17 @@ type Hit struct {
 	Source      string // source.Info.ID
 	Location    string
 	Description string
-	Score       int64 // in 1/1,024 of a BM25 point; text mode: 0 to 1,024
-	Coverage    int   // 0–100: share of the idf of the query's 12 heaviest known terms that the skill holds
-	Share       int   // 0–100: how much of the best possible answer to the query this is
-	Evidence    int   // 100: as much as one word that no other skill has; grows with every word
-	Strength    Strength
-	Matches     []Match // best first, at most 3
-	Explain     []TermScore
+	// Score is comparable within one result only. By words it is in 1/1,024 of a BM25
+	// point; Text: 0 to 1,024; Vector: the cosine in 1/1,024; Hybrid: the sum of the
+	// reciprocal ranks in 1/1,048,576, or weighted in 1/1,024.
+	Score    int64
+	Coverage int // 0–100: share of the idf of the query's 12 heaviest known terms that the skill holds
+	Share    int // 0–100: how much of the best possible answer to the query this is
+	Evidence int // 100: as much as one word that no other skill has; grows with every word
+	Cosine   int // 1,000 where the vectors of query and skill point the same way; 0 without vectors
+	Strength Strength
+	Matches  []Match // best first, at most 3
+	Explain  []TermScore
 }
 
 // Match is a place that shows why the skill was found. StartLine and EndLine count

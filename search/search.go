@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 
 const defaultTopK, maxTopK = 5, 100
 
-func (q Query) check() (Query, error) {
+func (q Query) check(vectors bool) (Query, error) {
 	if q.TopK == 0 {
 		q.TopK = defaultTopK
 	}
@@ -27,9 +28,14 @@ func (q Query) check() (Query, error) {
 	}
 	switch q.Mode {
 	case "", Auto:
-		q.Mode = BM25
+		if q.Mode = BM25; vectors {
+			q.Mode = Hybrid
+		}
 	case BM25, Text:
 	case Vector, Hybrid:
+		if vectors {
+			break
+		}
 		return q, fmt.Errorf("%w: %s search needs an embedder", ErrModeUnavailable, q.Mode)
 	default:
 		return q, fmt.Errorf("%w: mode %q is unknown", ErrBadQuery, q.Mode)
@@ -44,13 +50,26 @@ type found struct {
 	number uint32
 	acc
 	named, phrased bool
+
+	// Of a query with vectors:
+	fused      bool
+	fusedScore int64
+	byWords    int64
+	cosine     float32
 }
 
 // before is the order of hits: score, then name and location bytewise.
 func (f *found) before(o *found) int {
-	return cmp.Or(cmp.Compare(o.score, f.score), strings.Compare(f.Name, o.Name),
-		strings.Compare(f.Location, o.Location), strings.Compare(f.Address, o.Address))
+	return cmp.Or(cmp.Compare(o.score, f.score), f.ahead(o))
 }
+
+// ahead is the order of hits with equal scores.
+func (f *found) ahead(o *found) int {
+	return cmp.Or(strings.Compare(f.Name, o.Name), strings.Compare(f.Location, o.Location), strings.Compare(f.Address, o.Address))
+}
+
+// nearer is the order by vectors.
+func (f *found) nearer(o *found) int { return cmp.Or(cmp.Compare(o.cosine, f.cosine), f.ahead(o)) }
 
 // best keeps the first k in the order of hits; its root is the last of them.
 type best []*found
@@ -75,7 +94,7 @@ func (b *best) offer(f found, k int) {
 // Search answers q. The error is ErrBadQuery, ErrModeUnavailable, ErrClosed or the
 // context's; everything else is a diagnostic beside the hits.
 func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
-	q, err := q.check()
+	q, err := q.check(x.opt.Embedder != nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,7 +109,11 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Mode == Text {
 		return scanDocuments(ctx, append(g.documents(), g.pending...), x.an, q)
 	}
-	res, err := x.ranked(ctx, s, g, q)
+	rank := x.ranked
+	if q.Mode != BM25 {
+		rank = x.fused
+	}
+	res, err := rank(ctx, s, g, q)
 	if err == nil && building {
 		err = x.rest(ctx, g, q, &res)
 	}
@@ -125,11 +148,12 @@ func (p *plan) hit(ctx context.Context, q Query, ask question, f *found, sh *sho
 	hit := Hit{
 		Address: f.Address, Skill: f.ID, Name: f.Name, Source: f.Source, Location: f.Location,
 		Description: f.Description, Score: f.score, Coverage: p.coverage(f.acc),
+		Cosine: int(math.Round(float64(f.cosine) * 1000)),
 	}
 	hit.Share, hit.Evidence = p.evidence(f.acc)
 	hit.Strength = p.strength(ask, f.acc, hit.Coverage, f.named, f.phrased)
 	if q.Explain {
-		hit.Explain = p.explain(f.part, f.number, f.score)
+		hit.Explain = p.explain(f)
 	}
 	if !q.Bare {
 		hit.Matches = p.matches(ctx, p.an, ask, f, sh)
@@ -167,16 +191,23 @@ func (g *generation) documents() []*document {
 	return out
 }
 
-// collect returns the candidates in order: the best TopK, or as many as a phrase is
-// looked for in.
-func (p *plan) collect(ctx context.Context, q Query, ask question, res *Result) []*found {
-	col := collector{q: q, ask: ask, k: q.TopK}
+// gather finds the best candidates by words, and those that were called by name.
+func (p *plan) gather(ctx context.Context, q Query, ask question, res *Result) *collector {
+	col := &collector{q: q, ask: ask, k: q.TopK}
 	if len(ask.phrases) > 0 {
 		col.k = max(col.k, maxPhraseOf)
 	}
 	for i := range p.g.parts {
-		p.walk(ctx, i, &col)
+		p.walk(ctx, i, col)
 	}
+	res.Total, res.Searched = col.total, q.View.count(p.g)
+	return col
+}
+
+// collect returns the candidates in order: the best TopK, or as many as a phrase is
+// looked for in.
+func (p *plan) collect(ctx context.Context, q Query, ask question, res *Result) []*found {
+	col := p.gather(ctx, q, ask, res)
 	list := []*found(col.top)
 	slices.SortFunc(list, (*found).before)
 	all := slices.Clone(list)
@@ -184,7 +215,6 @@ func (p *plan) collect(ctx context.Context, q Query, ask question, res *Result) 
 		all = append(all, &col.named[i])
 	}
 	p.judge(all)
-	res.Total, res.Searched = col.total, q.View.count(p.g)
 	return promote(list, col.named, col.k)
 }
 
@@ -230,7 +260,7 @@ func (d *document) texts(ctx context.Context) []string {
 // is built.
 func Scan(ctx context.Context, snap *registry.Snapshot, q Query) (Result, error) {
 	q.Mode = Text
-	q, err := q.check()
+	q, err := q.check(false)
 	if err != nil {
 		return Result{}, err
 	}

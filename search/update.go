@@ -132,7 +132,7 @@ func (s *scope) diff(docs []*document) (*generation, UpdateReport) {
 		switch have := (*document)(nil); {
 		case ok && d.same(parts[p].docs[doc]):
 			have = parts[p].docs[doc]
-			d.refs, d.notes = have.refs, have.notes
+			d.refs, d.notes, d.vectors = have.refs, have.notes, have.vectors
 			keep[p][doc] = d
 			g.add(&parts[p].lens[doc], 1)
 			report.Unchanged++
