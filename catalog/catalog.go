@@ -136,7 +136,8 @@ type Catalog struct {
 	Report                 Report
 	Key                    string // SHA-256 of all that decides Guidance and Stable, hex
 
-	plan *plan
+	plan    *plan
+	setting string // all that decides the Key but the skills
 }
 
 // Prefix returns the stable part of the prompt: guidance and block; "" when no

@@ -63,12 +63,9 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // keyOf digests all that decides guidance and stable block, and nothing else: what
 // is visible in its exact words, the order of concessions, the room, the words.
-func keyOf(lines []*line, ranked []int32, in Input, o options) string {
-	k := make(keyWriter, 0, 256)
-	k.add(o.shape.id.String(), string(o.mode), string(o.unit), o.counter, strconv.Itoa(o.room.stable()),
-		in.Tools.Skill, in.Tools.Read, in.Tools.Search, strconv.FormatBool(in.NoAliases))
+func keyOf(lines []*line, ranked []int32, setting string) string {
 	h := sha256.New()
-	h.Write(k)
+	h.Write([]byte(setting))
 	for _, l := range lines {
 		h.Write(l.digest[:])
 	}
@@ -78,4 +75,12 @@ func keyOf(lines []*line, ranked []int32, in Input, o options) string {
 		h.Write(b[:])
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// settingOf joins what decides a prefix beside the skills.
+func settingOf(in Input, o options) string {
+	k := make(keyWriter, 0, 256)
+	k.add(o.shape.id.String(), string(o.mode), string(o.unit), o.counter, strconv.Itoa(o.room.stable()),
+		in.Tools.Skill, in.Tools.Read, in.Tools.Search, strconv.FormatBool(in.NoAliases))
+	return string(k)
 }

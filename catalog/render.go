@@ -177,7 +177,8 @@ func (r *Renderer) render(ctx context.Context, in Input, o options) (Catalog, er
 		c.Stable = r.block(c.Stable.Text)
 	}
 	c.Report.Guidance = c.Guidance.Tokens
-	c.Key = keyOf(lines, order, in, p.o)
+	c.setting = settingOf(in, p.o)
+	c.Key = keyOf(lines, order, c.setting)
 	return c, nil
 }
 

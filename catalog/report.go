@@ -30,6 +30,7 @@ type Report struct {
 	Used        int `json:"used"`         // of the stable block, in Unit
 	Guidance    int `json:"guidance"`     // tokens, not part of the budget
 	Tail        int `json:"tail"`         // of the tail, in Unit
+	Changes     int `json:"changes"`      // tokens of what a Thread tells at the end about skills that changed
 	Active      int `json:"active"`       // tokens of active skills, as given
 	LeastBudget int `json:"least_budget"` // the smallest budget that gives a block
 

@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+)
+
+// Thread is what one conversation has been shown. While its skills change little it
+// keeps the part of the prompt that providers cache byte for byte and tells the changes
+// in the tail; the mode and the ranks hold until the conversation is shortened. Safe
+// for concurrent use.
+type Thread struct {
+	r *Renderer
+
+	mu    sync.Mutex
+	shown *Catalog // whose prefix the model has; nil = nothing yet
+	rank  Rank
+	other int // turns in a row in which ModeAuto would have chosen another mode
+	delta Block
+	since string // the Key that delta leads to
+}
+
+// patience is for how many turns another mode must be the better one.
+const patience = 2
+
+// Thread begins a conversation.
+func (r *Renderer) Thread() *Thread { return &Thread{r: r} }
+
+// Fresh forgets what the model was shown: it has lost it. The next turn gets a whole
+// catalog with nothing left to tell.
+func (t *Thread) Fresh() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shown, t.other = nil, 0
+}
+
+// First reports whether the next turn is the first since the beginning or since Fresh:
+// the one whose Input decides the ranks.
+func (t *Thread) First() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.shown == nil
+}
+
+// Next renders a turn. It fails as Render does, and the thread is then as before.
+func (t *Thread) Next(ctx context.Context, in Input) (Catalog, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shown == nil {
+		c, err := t.r.Render(ctx, in)
+		if err == nil {
+			t.shown, t.rank = &c, in.Rank
+		}
+		return c, err
+	}
+	in.Rank = t.rank
+	c, err := t.r.Render(ctx, in)
+	if err != nil {
+		return c, err
+	}
+	if auto := in.Mode == "" || in.Mode == ModeAuto; auto && c.Report.Mode != t.shown.Report.Mode && c.Report.Dialect == t.shown.Report.Dialect {
+		if t.other++; t.other < patience {
+			in.Mode = t.shown.Report.Mode
+			if c, err = t.r.Render(ctx, in); err != nil {
+				return c, err
+			}
+		}
+	} else {
+		t.other = 0
+	}
+	return t.kept(c), nil
+}
+
+// kept returns c with the prefix that the model has, where what changed fits the tail;
+// else c is what the model has from now on.
+func (t *Thread) kept(c Catalog) Catalog {
+	was := t.shown
+	if c.Key == was.Key || !c.keeps(*was) {
+		t.shown = &c
+		return c
+	}
+	if t.since != c.Key {
+		delta, small := t.r.Delta(*was, c)
+		if !small {
+			t.shown = &c
+			return c
+		}
+		t.delta, t.since = delta, c.Key
+	}
+	c.Guidance, c.Stable, c.Key = was.Guidance, was.Stable, was.Key
+	if t.delta.Text != "" {
+		c.Tail = t.r.block(join(t.delta.Text, c.Tail.Text))
+		c.Report.Changes = t.delta.Tokens
+	}
+	return c
+}
+
+// keeps reports whether a change from was to c may be told in the tail: only skills
+// differ, and both have something in the prefix that names them.
+func (c Catalog) keeps(was Catalog) bool {
+	return c.plan != nil && was.plan != nil && c.plan.o.d.deltas && c.setting == was.setting &&
+		c.Prefix() != "" && was.Prefix() != "" && c.Prefix() != was.Prefix()
+}
