@@ -1,0 +1,49 @@
+package deft
+
+import (
+	"context"
+	"strings"
+
+	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/session"
+)
+
+// Fresh is what a conversation's model needs that has nothing yet, or has lost all it
+// had: the whole catalog and the active skills, each once.
+type Fresh struct {
+	Catalog catalog.Catalog
+	session.Fresh
+}
+
+// Text joins all of it, the catalog first.
+func (f Fresh) Text() string {
+	parts := []string{f.Catalog.Prefix(), f.Catalog.Aside()}
+	for _, s := range f.Skills {
+		parts = append(parts, s.Text)
+	}
+	parts = append(parts, strings.Join(f.Omitted, "\n"))
+	out := parts[:0]
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// Fresh returns what belongs at the start of the conversation after it was shortened,
+// from what is known now: changes that were told at the end of the prompt are part of
+// the catalog, and the turns that follow go on from it. It may be called at any time
+// and gives the same each time while nothing changes.
+func (s *Session) Fresh(ctx context.Context, b session.FreshBudget) (Fresh, error) {
+	if b.Read == "" {
+		b.Read = s.engine.toolNames().Read
+	}
+	out := Fresh{Fresh: s.inner.Fresh(b)}
+	in := s.engine.catalogInput(s.work.view.Snapshot(), CatalogOptions{Window: s.window.Load()}, nil)
+	in.ActiveTokens = out.Tokens
+	s.talk.Fresh()
+	var err error
+	out.Catalog, err = s.talk.Next(ctx, in)
+	return out, err
+}
