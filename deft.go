@@ -39,7 +39,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
@@ -269,72 +268,4 @@ func (e *Engine) routerOf(snap *registry.Snapshot) (*route.Router, *search.View)
 		e.routed, e.view = snap, search.ModelView(snap)
 	}
 	return e.router, e.view
-}
-
-// CatalogOptions says how a catalog is rendered. The zero value is what a model gets
-// that may call skill, skill_read and skill_search.
-type CatalogOptions struct {
-	Dialect skill.Dialect // "" = the engine's
-	Format  catalog.Format
-	Mode    catalog.Mode
-	Budget  *catalog.Budget // nil = the engine's
-	View    catalog.View
-	For     *Request // adds the tail for this request
-	Tools   *catalog.ToolNames
-}
-
-// Catalog renders what a model is shown of the skills, and reports what the budget cut.
-func (e *Engine) Catalog(ctx context.Context, o CatalogOptions) (catalog.Catalog, error) {
-	var routed *route.Result
-	if o.For != nil {
-		r, err := e.Route(ctx, *o.For)
-		if err != nil {
-			return catalog.Catalog{}, err
-		}
-		routed = &r
-	}
-	return e.render(ctx, e.Snapshot(), o, routed)
-}
-
-func (e *Engine) render(ctx context.Context, snap *registry.Snapshot, o CatalogOptions, routed *route.Result) (catalog.Catalog, error) {
-	in := catalog.Input{
-		Snapshot: snap, View: o.View, Dialect: o.Dialect, Format: o.Format, Mode: o.Mode, Budget: e.o.Budget,
-		Rank: e.rank(snap), Tools: e.toolNames(), Routing: true,
-	}
-	if in.Dialect == "" {
-		in.Dialect = e.o.Dialect
-	}
-	if o.Budget != nil {
-		in.Budget = *o.Budget
-	}
-	if o.Tools != nil {
-		in.Tools = *o.Tools
-	}
-	if routed != nil {
-		in.Fit = string(routed.Fit)
-		for h := range routed.Hidden() {
-			if h.Code == "negative_keyword" {
-				in.View.Negative = append(slices.Clip(in.View.Negative), h.Address)
-			}
-		}
-		entries := slices.Values(routed.Hits)
-		if in.Dialect == skill.Minara { // its tail has every skill, in the router's order
-			entries = routed.All()
-		}
-		for h := range entries {
-			in.Routed = append(in.Routed, catalog.Routed{Address: h.Address, Name: h.Name, Score: float64(h.Score), Reasons: h.Reasons})
-		}
-	}
-	return e.catalog.Render(ctx, in)
-}
-
-// rank protects the built-in skill that tells a model how to use the others: it is the
-// last one whose description is cut.
-func (e *Engine) rank(snap *registry.Snapshot) catalog.Rank {
-	for _, r := range snap.Winners {
-		if r.Source.Kind == source.Builtin && r.Skill.Name == builtin.Guide {
-			return catalog.Rank{Protected: []string{r.Address}}
-		}
-	}
-	return catalog.Rank{}
 }

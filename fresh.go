@@ -3,6 +3,7 @@ package deft
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/session"
@@ -40,10 +41,31 @@ func (s *Session) Fresh(ctx context.Context, b session.FreshBudget) (Fresh, erro
 		b.Read = s.engine.toolNames().Read
 	}
 	out := Fresh{Fresh: s.inner.Fresh(b)}
-	in := s.engine.catalogInput(s.work.view.Snapshot(), CatalogOptions{Window: s.window.Load()}, nil)
+	window := int(s.shown.window.Load())
+	in := s.engine.catalogInput(s.work.view.Snapshot(), CatalogOptions{Window: window}, nil)
 	in.ActiveTokens = out.Tokens
-	s.talk.Fresh()
+	s.shown.thread.Fresh()
 	var err error
-	out.Catalog, err = s.talk.Next(ctx, in)
+	out.Catalog, err = s.shown.next(ctx, in, window)
 	return out, err
+}
+
+// shown is what a session's model was shown of the skills.
+type shown struct {
+	thread *catalog.Thread
+	window atomic.Int64 // the model's, as the last turn knew it
+}
+
+// next renders a turn. What the first one routes keeps its words for the whole
+// conversation.
+func (s *shown) next(ctx context.Context, in catalog.Input, window int) (catalog.Catalog, error) {
+	s.window.Store(int64(window))
+	if s.thread.First() {
+		for _, r := range in.Routed {
+			if r.Score > 0 {
+				in.Rank.Pinned = append(in.Rank.Pinned, r.Address)
+			}
+		}
+	}
+	return s.thread.Next(ctx, in)
 }

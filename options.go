@@ -95,8 +95,11 @@ type Options struct {
 
 	Counter catalog.Counter // counts tokens; nil = o200k_base
 	Budget  catalog.Budget  // of the catalog; zero = the dialect's rule
-	Style   toolset.Style   // how a model starts skills; "" = one at a time
-	Tools   []toolset.Tool  // the host's own tools, beside those for skills and files
+	// CatalogMode is where skills are listed; "" = by what fits. catalog.ModeSearch lists
+	// none: the model searches before it begins.
+	CatalogMode catalog.Mode
+	Style       toolset.Style  // how a model starts skills; "" = one at a time
+	Tools       []toolset.Tool // the host's own tools, beside those for skills and files
 	// MaxTools is how many tools a model is shown; the rest is found with tool_search. 0 = 40.
 	MaxTools int
 	// SkillTools says how the tools for skills show themselves: names, on-demand loading, a

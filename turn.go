@@ -55,6 +55,7 @@ type Session struct {
 	inner  *session.Session
 	runner *agent.Runner
 	work   *work
+	shown  *shown
 }
 
 // NewSession starts a conversation. Close it.
@@ -90,15 +91,16 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	if err != nil {
 		return nil, err
 	}
+	talk := &shown{thread: e.catalog.Thread()}
 	runner, err := agent.New(agent.Deps{
-		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view}, Confirmer: o.Confirm,
+		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, talk}, Confirmer: o.Confirm,
 		Loader: e.skills.LoaderName(), MaxTools: e.o.MaxTools,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Session{engine: e, inner: inner, runner: runner, work: w}, nil
+	return &Session{engine: e, inner: inner, runner: runner, work: w, shown: talk}, nil
 }
 
 // idle is how long what was loaded on demand outlives its last turn.
@@ -205,8 +207,9 @@ func (unrecorded) Record(context.Context, gate.Row) error { return nil }
 
 // planner gives the loop the router's order and the catalog.
 type planner struct {
-	e    *Engine
-	view *registry.View
+	e     *Engine
+	view  *registry.View
+	shown *shown
 }
 
 // Plan implements agent.Planner.
@@ -225,14 +228,11 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if err != nil {
 		return agent.Plan{}, err
 	}
-	o := CatalogOptions{}
-	if in.Window > 0 && e.o.Budget == (catalog.Budget{}) {
-		o.Budget = &catalog.Budget{Window: in.Window}
+	asked := e.catalogInput(in.Snapshot, CatalogOptions{Window: in.Window}, &routed)
+	for _, a := range in.Active {
+		asked.ActiveTokens += a.Tokens
 	}
-	if e.skills.OnDemand == toolset.OnDemandOnly {
-		o.Mode = catalog.ModeSearch
-	}
-	shown, err := e.render(ctx, in.Snapshot, o, &routed)
+	shown, err := p.shown.next(ctx, asked, in.Window)
 	if err != nil {
 		return agent.Plan{}, err
 	}
