@@ -83,11 +83,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.env = o.environment(e.tools)
 	env := o.sourceEnv()
 	seeded := o.seed(ctx, env)
-	sources, diags := o.sources(ctx, env)
+	fixed := env
+	fixed.NoPlugins = true // they come and go: see arrivals
+	sources, diags := o.sources(ctx, fixed)
 	e.places = slices.Concat(o.Places, source.OffPlaces(env, sources), source.ClientPlaces(env, sources))
 	e.judge = newJudge(o, env)
 	e.registry, err = registry.Open(ctx, registry.Config{
 		Sources:     sources,
+		Arrivals:    o.arrivals(env, sources),
 		Diagnostics: append(append(diags, o.Diagnostics...), seeded...),
 		Dialect:     o.Dialect,
 		Trust:       e.judge,

@@ -67,6 +67,8 @@ type Options struct {
 	// dialect minimax reads that folder: others have the skills in the program.
 	Seed    bool
 	Plugins []source.RegisteredPlugin // for whom the installed plugins are there
+	// Registered returns such plugins too; it is asked at every refresh. nil = none.
+	Registered func(ctx context.Context) []source.RegisteredPlugin
 	// Project says what becomes of skills in project folders: withheld (the default),
 	// trusted, or refused.
 	Project registry.ProjectTrust
@@ -218,6 +220,25 @@ func (o Options) sources(ctx context.Context, env source.Env) ([]source.Source, 
 		out = append(out, o.builtins(env)...)
 	}
 	return source.Distinct(out), append(diags, more...)
+}
+
+// arrivals returns what makes the sources of installed plugins, beside others, at every
+// refresh; nil where no plugin counts.
+func (o Options) arrivals(env source.Env, others []source.Source) func(context.Context) registry.Arrivals {
+	if o.OnlySources {
+		return nil
+	}
+	return func(ctx context.Context) (a registry.Arrivals) {
+		if o.Registered != nil {
+			env.Plugins = slices.Concat(o.Plugins, o.Registered(ctx))
+		}
+		var awaited string
+		a.Sources, a.Diagnostics, a.Dirs, awaited = source.PluginRoots(env, others)
+		if awaited != "" {
+			a.Awaited = []string{awaited}
+		}
+		return a
+	}
 }
 
 // environment is what the conditions of skills are judged against.

@@ -55,7 +55,7 @@ func (a *arbiter) collect(ctx context.Context, listings []*source.Listing) {
 	}
 	s := a.out
 	slab := make([]Record, 0, total) // one block instead of an object a record
-	s.Diagnostics = slices.Concat(a.r.c.Diagnostics, a.r.decisions.Diagnostics)
+	s.Diagnostics = slices.Concat(a.r.c.Diagnostics, a.r.came.Diagnostics, a.r.decisions.Diagnostics)
 	alone, _ := a.r.c.Trust.(EntryTruster)
 	for i, l := range listings {
 		info := a.r.sources[i].Info()

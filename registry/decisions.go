@@ -82,7 +82,7 @@ func (r *Registry) decide(ctx context.Context) (changed bool) {
 		return changed
 	}
 	sources := slices.Clone(r.sources)
-	for i, src := range r.c.Sources {
+	for i, src := range slices.Concat(r.c.Sources, r.came.Sources) {
 		info := src.Info()
 		trust, why := r.c.Trust.Trust(ctx, info, nil)
 		trust = atMost(info, trust)

@@ -27,6 +27,7 @@
 //	who hears of changes          subscribe.go
 //	the pace of watching          watch.go
 //	which folders are watched     watchset.go
+//	sources that come and go      arrivals.go
 //	the index on disk             index.go
 //	folder trust of one run       trust.go
 //	views, which of them are kept view.go

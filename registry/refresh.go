@@ -197,7 +197,8 @@ func (r *Registry) Close() error {
 // discover makes the next Snapshot. Only the run in flight calls it.
 func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*Snapshot, error) {
 	start := r.c.Now()
-	decided := look && r.decide(ctx) // without a look there is nothing to read anew with
+	arrived := look && r.arrive(ctx)
+	decided := look && r.decide(ctx) || arrived // without a look there is nothing to read anew with
 	listings, err := slices.Clone(r.listings), ctx.Err()
 	if look {
 		listings, err = r.scan(ctx, o)
@@ -214,7 +215,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 	r.disabled = off
 	if old != nil && steady && !decided && len(o.edits) == 0 && r.unchanged(listings) {
 		r.listings = listings
-		r.latest.Store(&listings)
+		r.latest.Store(&scanned{r.sources, listings})
 		same := *old
 		same.Metrics = metricsOf(listings)
 		same.Metrics.Skills = old.Metrics.Skills
@@ -223,7 +224,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 	}
 	shown := r.lastGood(listings)
 	r.listings, r.shown = listings, shown
-	r.latest.Store(&listings)
+	r.latest.Store(&scanned{r.sources, listings})
 	a := &arbiter{r: r, out: &Snapshot{Version: r.first, Complete: true, Generated: start}}
 	a.out.lookup.workspace, a.out.lookup.locations = r.c.Workspace, r.locations
 	next := a.arbitrate(ctx, shown)

@@ -30,10 +30,13 @@ type EntryTruster interface {
 type Config struct {
 	Sources     []source.Source    // ids are unique; their order is the order of search
 	Diagnostics []skill.Diagnostic // of making the sources; copied into every Snapshot
-	Dialect     skill.Dialect      // whose precedence; "" = deft
-	Trust       Truster            // nil = sources are trusted as they say
-	Decider     Decider            // switches and grants; nil = nobody decided anything
-	Environment skill.Environment  // what conditions are judged against; Skills is set here
+	// Arrivals returns more sources, which come and go: it is asked at the start of every
+	// refresh that looks. nil = there are none.
+	Arrivals    func(ctx context.Context) Arrivals
+	Dialect     skill.Dialect     // whose precedence; "" = deft
+	Trust       Truster           // nil = sources are trusted as they say
+	Decider     Decider           // switches and grants; nil = nobody decided anything
+	Environment skill.Environment // what conditions are judged against; Skills is set here
 	Beta        func(flag string) bool
 	Workspace   string           // where relative paths of selectors start; "" = they name nothing
 	QuietCopies bool             // no copies_differ
@@ -70,11 +73,12 @@ type Registry struct {
 	decisions Decisions       // of the last run
 	took      []time.Duration // of each source's last scan
 
-	current atomic.Pointer[Snapshot]
-	latest  atomic.Pointer[[]*source.Listing]
-	checked atomic.Int64 // when the last check ended, Unix nanoseconds
-	covered atomic.Bool  // a watcher sees every change
-	version atomic.Value // string: of the decisions of the last run
+	current  atomic.Pointer[Snapshot]
+	latest   atomic.Pointer[scanned]
+	expected atomic.Pointer[source.Listing] // where arrivals are looked for; nil = nowhere
+	checked  atomic.Int64                   // when the last check ended, Unix nanoseconds
+	covered  atomic.Bool                    // a watcher sees every change
+	version  atomic.Value                   // string: of the decisions of the last run
 
 	mu      sync.Mutex // guards what follows
 	running *run
@@ -92,6 +96,7 @@ type Registry struct {
 	digestOf *Snapshot
 	first    uint64          // version of the first Snapshot
 	added    []source.Source // by Add; also in sources
+	came     Arrivals        // of the last run; their sources are in sources behind Config's
 
 	life context.Context // ends with Close
 	end  context.CancelFunc

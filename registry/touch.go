@@ -163,12 +163,12 @@ const outer = 1 << 20
 func (v *View) rebuild(ctx context.Context) error {
 	base := v.c.reg
 	c := base.c
-	c.Sources = base.Sources()
-	c.Report, c.Index = nil, "" // what base found it has reported and kept
-	c.Cooldown = 1              // nobody watches the packages: each turn has them looked at
+	latest := base.latest.Load()
+	c.Sources, c.Arrivals = slices.Clone(latest.sources), nil // arrivals make another version of base
+	c.Report, c.Index = nil, ""                               // what base found it has reported and kept
+	c.Cooldown = 1                                            // nobody watches the packages: each turn has them looked at
 	v.base = base.Snapshot().Version
-	known := slices.Clone(*base.latest.Load())
-	known = known[:min(len(known), len(c.Sources))]
+	known := slices.Clone(latest.listings)
 	for _, p := range v.packages {
 		for i, src := range p.Sources {
 			nearness := outer

@@ -132,6 +132,9 @@ func (r *Registry) View(ctx context.Context, s Scope) (*View, error) {
 	c := r.c
 	c.Sources, c.Diagnostics, c.Dialect, c.Workspace = sources, diags, s.Dialect, s.Workspace
 	c.Views = Views{Env: e, Reads: got.fsys}
+	if r.c.Views.Sources != nil {
+		c.Arrivals = nil // the view's sources are made anew, these among them
+	}
 	if adjust := r.c.Views.Adjust; adjust != nil {
 		adjust(s, &c)
 	}

@@ -110,8 +110,12 @@ func (w *watcher) degrade(dir string, err error) {
 // arm makes the watches fit what was listed last; more says that some are new, so that
 // what happened there before was not seen.
 func (w *watcher) arm() (more bool) {
-	listings := *w.r.latest.Load()
-	wants, budget := wantsOf(listings)
+	latest := w.r.latest.Load()
+	watched := latest.listings
+	if more := w.r.expected.Load(); more != nil {
+		watched = append(slices.Clip(watched), more)
+	}
+	wants, budget := wantsOf(watched)
 	ids, absent := make(map[string][2]uint64, len(wants)), map[string]bool{}
 	for dir := range wants {
 		if id, ok := source.DirID(dir); ok {
@@ -122,7 +126,7 @@ func (w *watcher) arm() (more bool) {
 	}
 	more = w.expect(wants, absent)
 	a := arming{w: w, budget: budget, count: w.disarm(ids)}
-	polled := pollsOf(w.r.Sources()[:len(listings)], listings)
+	polled := pollsOf(latest.sources, latest.listings)
 	failed := 0
 	for dir, id := range ids {
 		switch err := a.add(dir, id); {

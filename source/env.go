@@ -27,6 +27,7 @@ type Env struct {
 	Clients   []string            // further clients whose reading places are roots
 	Overrides map[string]Override // by id of the root table, without the path; a plugin that is off stays listed
 	Plugins   []RegisteredPlugin  // for whom the installed plugins are there
+	NoPlugins bool                // leave the installed plugins out of Roots; see PluginRoots
 
 	// The four that only dialect minimax knows.
 	Legacy   []string // former names of the agent, whose folders still count

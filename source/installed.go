@@ -162,8 +162,34 @@ func (e Env) choose(versions []InstalledPlugin) {
 	}
 }
 
+// PluginRoots returns the sources of the installed plugins that count here, beside
+// others: a plugin that is one of them already is left out. dirs are the existing
+// directories in which a plugin or a version of one may appear, awaited is the one that
+// all are in.
+func PluginRoots(e Env, others []Source) (plugins []Source, diags []skill.Diagnostic, dirs []string, awaited string) {
+	data := DataDir(e)
+	if data == "" || implicit[e.Format.Dialect] != nil {
+		return nil, nil, nil, ""
+	}
+	e.NoPlugins = false
+	awaited = filepath.Join(data, "plugins")
+	plugins, diags = e.pluginRoots()
+	all := Distinct(slices.Concat(others, plugins))
+	folders, _ := directoriesOf(awaited) // pluginRoots says what is wrong with it
+	if st, err := os.Stat(awaited); err == nil && st.IsDir() {
+		dirs = append(dirs, resolved(awaited))
+	}
+	for _, f := range folders {
+		dirs = append(dirs, resolved(filepath.Join(awaited, f)))
+	}
+	return all[min(len(others), len(all)):], diags, dirs, awaited
+}
+
 // pluginRoots returns the sources of the installed plugins that count here.
 func (e Env) pluginRoots() ([]Source, []skill.Diagnostic) {
+	if e.NoPlugins {
+		return nil, nil
+	}
 	installed, diags := InstalledPlugins(e)
 	var out []Source
 	for _, p := range installed {

@@ -160,7 +160,7 @@ const shown = 20
 
 func (r *run) doctorText(checks []check, ok bool) {
 	counts, lines := map[string]int{}, map[string]int{}
-	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state", "watch"}
+	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state", "watch", "plugin_removable"}
 	for _, c := range checks {
 		if c.Level == skill.LevelInfo && !slices.Contains(plain, c.ID) && !r.globals.verbose {
 			counts[c.ID]++

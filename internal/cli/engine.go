@@ -59,7 +59,7 @@ func (r *run) options() deft.Options {
 		Cooldown: cooldown(c.Tuning.Refresh), Blocking: c.Tuning.Refresh.Blocking,
 		Ceilings: r.ceilings(), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
-		State: decisions{r}, Places: r.offPlaces(),
+		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(),
 	}
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
@@ -111,6 +111,19 @@ func (r *run) offPlaces() []source.Place {
 		if item.Off {
 			out = append(out, source.Place{Path: path, Code: "source_off", Client: item.Path})
 		}
+	}
+	return out
+}
+
+// registered says which versions of plugins the settings name, as they stand now.
+func (r *run) registered(context.Context) []source.RegisteredPlugin {
+	c, _ := r.settingsFor(func(was bool) bool { return was })
+	var out []source.RegisteredPlugin
+	for _, p := range c.Plugins {
+		if rest, ok := strings.CutPrefix(p.Project, "~"); ok {
+			p.Project = filepath.Join(r.dirs.Home, rest)
+		}
+		out = append(out, source.RegisteredPlugin{Name: p.Name, Market: p.Market, Version: p.Version, Project: p.Project, Off: p.Off})
 	}
 	return out
 }

@@ -79,14 +79,20 @@ func (r *run) settingsStamp() string {
 
 // settingsNow are the settings as they stand, read again where a file changed or the
 // folder's trust did. What a run began with, its places above all, it keeps: only
-// switches and profiles are taken from here.
+// switches, profiles and plugins are taken from here.
 func (r *run) settingsNow(st store.State) (*config.Config, []skill.Diagnostic) {
 	trusted := r.globals.trustProject
 	if root := r.projectRoot(); !trusted {
 		trusted = slices.ContainsFunc(st.Folders, func(f store.Folder) bool { return f.Root == root && !f.Refused })
 	}
+	return r.settingsFor(func(bool) bool { return trusted })
+}
+
+// settingsFor is settingsNow with the folder's trust, given what it was.
+func (r *run) settingsFor(trust func(was bool) bool) (*config.Config, []skill.Diagnostic) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
+	trusted := trust(r.latest.trusted)
 	_, project := r.settingsFiles()
 	now := r.settingsStamp()
 	if now == r.latest.stamp && (trusted == r.latest.trusted || !exists(project)) {

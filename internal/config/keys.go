@@ -93,6 +93,7 @@ type Config struct {
 	DuplicateWarn bool                // skills.external.duplicateWarn
 	Roots         map[string]Switch   // skills.external.sources, by root id
 	Clients       []string            // skills.clients
+	Plugins       []Plugin            // skills.plugins
 	TrustProject  Trust               // skills.trust.project
 	User, Project Lists               // skills.deny and the like, of the user's and of a trusted project's file
 	Profiles      map[string]Profile  // skills.profiles
@@ -138,6 +139,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "skills.external.sources", Value: c.Roots},
 		{Key: "skills.sources", Value: orEmpty(c.Sources)},
 		{Key: "skills.clients", Value: orEmpty(c.Clients)},
+		{Key: "skills.plugins", Value: orEmpty(c.Plugins)},
 		{Key: "skills.trust.project", Value: c.TrustProject},
 		{Key: "skills.deny", Value: both(c, func(l *Lists) []Entry { return l.Deny })},
 		{Key: "skills.default_off", Value: both(c, func(l *Lists) []Entry { return l.DefaultOff })},

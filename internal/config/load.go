@@ -202,6 +202,7 @@ func (l *loader) keys() table {
 			}),
 			"sources": l.sources,
 			"clients": l.clients,
+			"plugins": l.plugins,
 			"trust": sub(table{"project": l.text((*string)(&c.TrustProject),
 				oneOf([]string{string(TrustAsk), string(TrustAlways), string(TrustNever)}), "ask, always or never")}),
 			"walk": tuning["walk"], "builtin": tuning["builtin"], "watch": tuning["watch"], "refresh": tuning["refresh"],

@@ -118,7 +118,7 @@ func (l *loader) settle() {
 
 // userKeys are the keys that a project's file cannot set, whoever trusts the folder.
 var userKeys = []string{
-	"skills.external", "skills.clients", "skills.walk", "skills.profiles", "skills.trust", "skills.builtin", "skills.watch",
+	"skills.external", "skills.clients", "skills.plugins", "skills.walk", "skills.profiles", "skills.trust", "skills.builtin", "skills.watch",
 	"skills.refresh", "model", "models",
 }
 
