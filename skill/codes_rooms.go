@@ -94,6 +94,7 @@ var roomCodes = []CodeSpec{
 	{"store_schema", LevelInfo, ""},
 	{"store_set_aside", LevelInfo, "delete it when you miss nothing"},
 	{"profile_cycle", LevelError, "take one of the extends out"},
+	{"evals_unbalanced", LevelWarning, "add requests that look alike and need something else"},
 	{"eval_bad_case", LevelError, "write one JSON object a line"},
 }
 

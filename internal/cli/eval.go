@@ -16,9 +16,9 @@ import (
 
 func evalVerb() verb {
 	return verb{
-		name: "eval", args: "routing", max: -1, group: groupWrite, effects: effects{reads: true},
+		name: "eval", args: "routing|triggers", max: -1, group: groupWrite, effects: effects{reads: true, writes: true, network: true},
 		short: "measure whether the right skill is found",
-		below: []verb{evalRoutingVerb()},
+		below: []verb{evalRoutingVerb(), evalTriggersVerb()},
 	}
 }
 

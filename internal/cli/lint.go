@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/deftskills/deft/internal/evals"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/internal/tokens"
 	"github.com/deftskills/deft/skill"
@@ -316,6 +317,7 @@ func (r *run) judge(shown string, profiles []skill.Profile) ([]skill.Diagnostic,
 	if root, err := os.OpenRoot(r.folder(shown)); err == nil {
 		defer root.Close()
 		o.FS = root.FS()
+		add(evals.LintTriggers(o.FS, filepath.ToSlash(filepath.Dir(in.Path))))
 	}
 	if s.Valid {
 		body := strings.ReplaceAll(string(in.Source[s.Body.Start:s.Body.End]), "\r\n", "\n")

@@ -154,7 +154,8 @@ func (c *corpus) readDir(root string) error {
 
 // wanted keeps what search may read of a skill.
 func wanted(name string) bool {
-	return fs.ValidPath(name) && (strings.EqualFold(path.Base(name), "SKILL.md") || strings.Contains(name, "/references/"))
+	return fs.ValidPath(name) && (strings.EqualFold(path.Base(name), "SKILL.md") || strings.Contains(name, "/references/") ||
+		strings.HasSuffix(name, "/"+triggerLines) || strings.HasSuffix(name, "/"+triggerArray))
 }
 
 // Scan implements source.Source; a corpus is read once.

@@ -8,6 +8,8 @@
 //
 //	routing.go   what is asked and reported: RoutingOptions, Report
 //	run.go       one measurement from its inputs to its figures
+//	triggers.go, triggercases.go   whether the right skill fires: cases, outcomes, figures
+//	baseline.go  what an earlier run found; junit.go: the report for CI systems
 //	metrics.go   Hit, MRR, recall, AUROC
 //	cases.go     query, trigger and equivalence files, and their bad lines
 //	corpus.go    archives and directories of skills in memory
