@@ -94,7 +94,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	talk := &shown{thread: e.catalog.Thread()}
 	runner, err := agent.New(agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, talk}, Confirmer: o.Confirm,
-		Loader: e.skills.LoaderName(), MaxTools: e.o.MaxTools,
+		SkillTools: e.skills, MaxTools: e.o.MaxTools,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {

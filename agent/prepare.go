@@ -15,7 +15,6 @@ import (
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/session"
-	"github.com/deftskills/deft/toolset"
 )
 
 // prepare does everything up to the first request to the model.
@@ -64,7 +63,7 @@ func starterOf(by string) int {
 func (t *turn) preload() ([]route.Preload, error) {
 	var list []Preload
 	if t.s.Reminds() {
-		t.reminder = session.Reminder([]string{t.in.Text}, cmp.Or(t.r.d.Loader, toolset.NameSkill), t.named)
+		t.reminder = session.Reminder([]string{t.in.Text}, t.r.d.SkillTools.LoaderName(), t.named)
 		return t.startAll(t.in.Skills)
 	}
 	names, args, unknown := session.Slash(t.in.Text, func(name string) bool { return knows(t.turn.Snapshot(), name) })
@@ -116,6 +115,7 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 	by := starters[starterOf(p.By)]
 	res, err := t.turn.Activate(t.ctx, session.Request{
 		Names: []string{p.Name}, Args: p.Args, HasArgs: p.Args != "", Actor: by.actor, Preload: true,
+		Tools: t.r.d.SkillTools.TextNames(nil),
 	})
 	event := SkillEvent{Name: p.Name, By: by.by}
 	switch {

@@ -35,9 +35,9 @@ type Deps struct {
 	// counted; the rest is found with tool_search where that is among Tools. 0 = 40,
 	// more than models tell apart well.
 	MaxTools int
-	// Loader is the tool by which a model loads a skill, for a dialect that reminds it; ""
-	// = skill.
-	Loader string
+	// SkillTools is what the tools for skills among Tools were made of, for texts that name
+	// them; zero = deft's own.
+	SkillTools toolset.Options
 
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.

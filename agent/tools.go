@@ -43,7 +43,7 @@ func (t *turn) received(c model.Call, index int) *pending {
 			p.result, p.settled = *refusal, true
 			return p
 		}
-		p.via, p.call.Name, p.call.Input = c.Name, name, args
+		p.via, p.call.Name, p.call.Input = toolset.NameToolInvoke, name, args
 		p.tool = t.r.tools[name]
 	}
 	if p.tool == nil {

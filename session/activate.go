@@ -11,8 +11,12 @@ import (
 )
 
 // ToolNames are the names under which the model sees the skill tools, for texts that
-// mention them. Read "" counts as skill_read; Search "" means that it is not exposed.
-type ToolNames struct{ Read, Search string }
+// mention them. Read "" counts as skill_read unless NoRead is set: then no text names a
+// reader. Search "" means that it is not exposed.
+type ToolNames struct {
+	Read, Search string
+	NoRead       bool
+}
 
 // Request asks to start one skill, or to make a set the active one.
 type Request struct {

@@ -208,6 +208,18 @@ func (t *Turn) ActiveSkill(name string) (Activation, bool) {
 	return *found, true
 }
 
+// Drifted reports whether the code of an active skill counted when it was started and
+// does not any more: its files are not those that were granted.
+func (t *Turn) Drifted(address string) bool {
+	drifted := false
+	t.s.Layers().each(func(a *Applied) {
+		if a.Skill != nil && a.Skill.Address == address {
+			drifted = a.Skill.Granted && !t.s.granted(a.Skill.Record)
+		}
+	})
+	return drifted
+}
+
 // Resolve finds the skill whose files actor wants to read: an active one, or one
 // that actor could start. A refusal counts as a failed load.
 func (t *Turn) Resolve(ctx context.Context, name string, actor Actor, tools ToolNames) (*registry.Record, *Refusal, error) {

@@ -105,13 +105,20 @@ func (c *candidate) cut(r Request) string {
 	kept := text[:end]
 	c.short = true
 	last := c.body.Line + strings.Count(kept, "\n")
-	return fmt.Sprintf("%s\n[cut: lines %d-%d of %d; %s(%q, %q, %d) has the rest]",
-		kept, c.body.Line, last, c.body.Lines, r.Tools.Read, field(c.act.Address), "SKILL.md", last+1)
+	rest := ""
+	if !r.Tools.NoRead {
+		rest = fmt.Sprintf("; %s(%q, %q, %d) has the rest", r.Tools.Read, field(c.act.Address), "SKILL.md", last+1)
+	}
+	return fmt.Sprintf("%s\n[cut: lines %d-%d of %d%s]", kept, c.body.Line, last, c.body.Lines, rest)
 }
 
 // files writes the list of the skill's files: names only, nothing was opened.
 func (c *candidate) files(b *strings.Builder, r Request) {
-	fmt.Fprintf(b, "\n\nFiles (read with %s):", r.Tools.Read)
+	with, lists := fmt.Sprintf(" (read with %s)", r.Tools.Read), fmt.Sprintf("; %s with path %q lists a folder", r.Tools.Read, ".")
+	if r.Tools.NoRead {
+		with, lists = "", ""
+	}
+	fmt.Fprintf(b, "\n\nFiles%s:", with)
 	left, size := len(c.body.Files), 0
 	for _, f := range c.body.Files[:min(maxFiles, len(c.body.Files))] {
 		line := "\n- " + clean(f.Path)
@@ -128,7 +135,7 @@ func (c *candidate) files(b *strings.Builder, r Request) {
 		left--
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "\n… %d more; %s with path %q lists a folder.", left, r.Tools.Read, ".")
+		fmt.Fprintf(b, "\n… %d more%s.", left, lists)
 	}
 }
 

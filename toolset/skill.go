@@ -41,13 +41,23 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 	return out, nil
 }
 
-// names are the tool names that texts of the session may mention.
-func (o Options) names(c Call) session.ToolNames {
-	n := session.ToolNames{Read: o.Name(NameSkillRead)}
-	if search := o.SearchName(); search != "" && (c.Shown == nil || c.Shown(search)) {
+// TextNames are the tool names that texts of a session may mention. shown reports whether
+// a tool is declared to the model now; nil = skill_search is not counted on.
+func (o Options) TextNames(shown func(tool string) bool) session.ToolNames {
+	read := o.Name(NameSkillRead)
+	n := session.ToolNames{Read: read, NoRead: read == ""}
+	if search := o.SearchName(); search != "" && shown != nil && shown(search) {
 		n.Search = search
 	}
 	return n
+}
+
+func (o Options) names(c Call) session.ToolNames {
+	shown := c.Shown
+	if shown == nil {
+		shown = func(string) bool { return true }
+	}
+	return o.TextNames(shown)
 }
 
 // refused makes r the answer for a name that was refused.

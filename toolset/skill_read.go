@@ -65,6 +65,9 @@ func (t *readTool) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	r.rec = rec
 	out, err := r.run(ctx)
+	if c.Turn.Drifted(rec.Address) {
+		out.Text = "untrusted: the files of this skill changed after it was trusted.\n" + out.Text
+	}
 	out.Text = in.note() + out.Text
 	return out, err
 }
