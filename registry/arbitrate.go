@@ -177,7 +177,7 @@ func (a *arbiter) states() {
 			say(Invalid, formatReason(r.Skill))
 		}
 		if r.Source.Off != "" {
-			say(Disabled, sourceOff(r.Source))
+			say(Disabled, sourceOff(r))
 		}
 		if withheld(r.Source.Trust) {
 			say(Untrusted, a.untrusted(r))

@@ -67,12 +67,18 @@ func atMost(i source.Info, t source.Trust) source.Trust {
 	return t
 }
 
-// sourceOff is the reason of skills whose whole source is switched off.
-func sourceOff(i source.Info) Reason {
+// sourceOff is the reason of a skill whose whole source is switched off.
+func sourceOff(r *Record) Reason {
+	i := r.Source
+	why := Reason{Code: i.Off, Path: place(r)}
 	if i.Off == source.PluginOff {
-		return Reason{Code: i.Off, Message: fmt.Sprintf("the plugin %s is switched off", i.Namespace), Fix: "switch the plugin on"}
+		why.By = i.Namespace
+		why.Message, why.Fix = fmt.Sprintf("the plugin %s is switched off", i.Namespace), fmt.Sprintf("enable it in the settings: %s in skills.external.sources, or its entry of skills.plugins", i.ID)
+		return why
 	}
-	return Reason{Code: i.Off, Message: fmt.Sprintf("the source %s is switched off", i.ID), Fix: "switch the source on"}
+	why.By = i.ID
+	why.Message, why.Fix = fmt.Sprintf("the source %s is switched off", i.ID), fmt.Sprintf("enable %s in the settings: skills.external.sources", i.ID)
+	return why
 }
 
 // unprefixed returns the first record that no plugin prefixes, usable ones first.

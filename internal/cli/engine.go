@@ -64,7 +64,7 @@ func (r *run) options() deft.Options {
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
 	}
-	o.Host = &builtin.Host{Profile: "cli", MiniMax: o.Dialect == skill.MiniMax}
+	o.Host = &builtin.Host{Profile: "cli", MiniMax: o.Dialect == skill.MiniMax, Region: c.Tuning.Builtin.Region}
 	if list, ok := c.AgentSkills[minimaxAgent]; ok && o.Dialect == skill.MiniMax {
 		// An error is of strict lists only.
 		o.MiniMax.Selected, _ = builtin.Selection(list, false)

@@ -56,7 +56,22 @@ var reasonFixtures = map[string]fixture{
 	"unmet":       {files: map[string]string{inProject + "x/SKILL.md": text1("metadata: {openclaw: {requires: {bins: [no-such-program]}}}")}},
 	"paths":       {files: map[string]string{inProject + "x/SKILL.md": text1("paths: '*.tsx'")}},
 	"agent_scope": {files: map[string]string{"home/.local/share/deft/agents/other/skills/x/SKILL.md": text1()}},
-	"untrusted":   {files: map[string]string{inProject + "x/SKILL.md": text1()}, flags: []string{"-v"}},
+	"region": {ask: "x-link-reader", files: map[string]string{
+		"home/.minimax-code/agents/mavis/skills/x-link-reader/SKILL.md": strings.Replace(text1(), "name: x", "name: x-link-reader", 1),
+		inConfig: "skills: {builtin: {region: CN}}",
+	}, flags: []string{"--dialect", "minimax"}},
+	"plugin_off": {files: map[string]string{
+		"home/.local/share/deft/plugins/p@market/1.0.0/skills/x/SKILL.md": text1(),
+		inConfig: "skills: {external: {sources: {'plugin:p': {enabled: false}}}}",
+	}},
+	"incomplete": {ask: "nobody", make: func(t *testing.T, dir string) {
+		// More bytes of names than one folder may have.
+		long := strings.Repeat("n", 240)
+		for i := range 17_600 {
+			put(t, filepath.Join(dir, inProject, fmt.Sprintf("%s%05d", long, i)), "")
+		}
+	}},
+	"untrusted": {files: map[string]string{inProject + "x/SKILL.md": text1()}, flags: []string{"-v"}},
 	"untrusted_shadow": {ask: "x@agent", files: map[string]string{
 		"home/.local/share/deft/agents/main/skills/x/SKILL.md": text1(), inHome + "x/SKILL.md": text1("license: MIT"),
 	}},
@@ -93,7 +108,7 @@ var reasonFixtures = map[string]fixture{
 
 // noFixture are the reasons that this program cannot bring about by files alone; tests
 // of the registry hold them.
-var noFixture = []string{"incomplete", "stale", "region", "mcp_duplicate", "plugin_off"}
+var noFixture = []string{"stale", "mcp_duplicate"}
 
 func put(t *testing.T, path, content string) {
 	t.Helper()
@@ -175,7 +190,7 @@ func checkReason(t *testing.T, dir, code string, f fixture) {
 	if why.Message == "" || why.Fix == "" && code != "winner" {
 		t.Errorf("no message or no fix: %+v", why)
 	}
-	if why.Path == "" && !slices.Contains([]string{"unknown", "ambiguous", "budget"}, code) {
+	if why.Path == "" && !slices.Contains([]string{"unknown", "ambiguous", "budget", "incomplete"}, code) {
 		t.Errorf("no path: %+v", why)
 	}
 	for _, other := range doc.Reasons[1:] {

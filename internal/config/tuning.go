@@ -31,7 +31,8 @@ type Walk struct {
 // Builtin is about the skills that come with the program: skills.builtin.
 type Builtin struct {
 	Enabled bool
-	Seed    bool // write them to the data directory
+	Seed    bool   // write them to the data directory
+	Region  string // two letters of a country, for skills that are not offered in some; "" = not said
 }
 
 // Watch says how changes are noticed: skills.watch.
@@ -86,7 +87,8 @@ func (l *loader) tuningKeys() table {
 			"depth":  l.whole(&t.Walk.Depth, 1, maxDepth),
 			"ignore": l.list(&t.Walk.Ignore, directoryName, "the name of a directory"),
 		}),
-		"builtin": sub(table{"enabled": l.boolean(&t.Builtin.Enabled), "seed": l.boolean(&t.Builtin.Seed)}),
+		"builtin": sub(table{"enabled": l.boolean(&t.Builtin.Enabled), "seed": l.boolean(&t.Builtin.Seed),
+			"region": l.text(&t.Builtin.Region, country, "two letters of a country")}),
 		"watch": sub(table{
 			"enabled":  l.boolean(&t.Watch.Enabled),
 			"debounce": l.duration(&t.Watch.Debounce, minPause, maxPause),
@@ -140,6 +142,7 @@ func (t *Tuning) settings() []Setting {
 		{Key: "skills.walk.ignore", Value: orEmpty(t.Walk.Ignore)},
 		{Key: "skills.builtin.enabled", Value: t.Builtin.Enabled},
 		{Key: "skills.builtin.seed", Value: t.Builtin.Seed},
+		{Key: "skills.builtin.region", Value: t.Builtin.Region},
 		{Key: "skills.watch.enabled", Value: t.Watch.Enabled},
 		{Key: "skills.watch.debounce", Value: t.Watch.Debounce},
 		{Key: "skills.watch.max_wait", Value: t.Watch.MaxWait},
@@ -147,6 +150,10 @@ func (t *Tuning) settings() []Setting {
 		{Key: "skills.refresh.cooldown", Value: t.Refresh.Cooldown},
 		{Key: "skills.refresh.blocking", Value: t.Refresh.Blocking},
 	}
+}
+
+func country(s string) bool {
+	return len(s) == 2 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 func directoryName(s string) bool {
