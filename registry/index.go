@@ -30,7 +30,7 @@ type diskIndex struct {
 }
 
 const (
-	indexMagic  = "deft index 1\n"
+	indexMagic  = "deft index 2\n"
 	indexEnding = ".idx"
 	// indexLeast is how many skills make keeping an index worth its cost: bringing one to
 	// disk takes longer than reading fewer files.

@@ -16,10 +16,17 @@ func AppendBinary(dst []byte, s *Skill) []byte {
 // Skill's texts are cut out of src, which is so kept alive. ok is false for bytes
 // that AppendBinary did not write; it never panics.
 func Decode(src string) (s *Skill, rest string, ok bool) {
-	c := codec{Codec: packed.Reader(src)}
 	s = new(Skill)
+	rest, ok = DecodeInto(s, src)
+	return s, rest, ok
+}
+
+// DecodeInto is Decode into s, which is zero, so that many skills share one block of
+// memory.
+func DecodeInto(s *Skill, src string) (rest string, ok bool) {
+	c := codec{Codec: packed.Reader(src)}
 	c.skill(s)
-	return s, c.Rest(), !c.Bad
+	return c.Rest(), !c.Bad
 }
 
 // codec walks a Skill in either direction.
@@ -62,12 +69,10 @@ func (c *codec) diagnostic(d *Diagnostic) {
 }
 
 func (c *codec) meta(m *Meta) {
-	for _, t := range [...]*string{
+	c.Sparse(
 		(*string)(&m.ID), &m.Kind, &m.DisplayName, &m.WhenToUse, &m.License, &m.Compatibility, &m.Version, &m.RequiresBeta,
 		&m.ArgumentHint, &m.Scope, &m.Model, &m.Effort, &m.Context, &m.Agent, &m.OnError, &m.Group,
-	} {
-		c.Text(t)
-	}
+	)
 	c.Flags(
 		&m.DisableModelInvocation, &m.Retired, &m.UserInvocable, &m.Listed, &m.DefaultEnabled, &m.Background,
 		&m.OneShot, &m.HasShell, &m.HasHooks, &m.Internal, &m.AllowedTools.Declared, &m.DisallowedTools.Declared,
@@ -75,11 +80,17 @@ func (c *codec) meta(m *Meta) {
 	priority := int64(m.Priority)
 	c.Number(&priority)
 	m.Priority = uint8(priority)
-	for _, l := range [...]*[]string{
+	c.SparseTexts(
 		&m.AllowedTools.Entries, &m.DisallowedTools.Entries, &m.Paths, &m.Tags, &m.ModeSlugs, &m.ToolNames, &m.Secrets,
-	} {
-		c.Texts(l)
+	)
+	more := m.Arguments != nil || m.Routing != nil || m.Conditions != nil || m.DisplayNames != nil || m.Descriptions != nil
+	if c.Flag(&more); more {
+		c.rare(m)
 	}
+}
+
+// rare walks the fields of m that few skills have.
+func (c *codec) rare(m *Meta) {
 	packed.List(&c.Codec, &m.Arguments, func(a *Argument) {
 		c.Text(&a.Name)
 		c.Text(&a.Description)

@@ -33,24 +33,30 @@ func AppendIndex(dst []byte, l *Listing) []byte {
 	return c.Bytes()
 }
 
+// leastPacked is what an entry takes at least: its two stamps.
+const leastPacked = 80
+
 // ReadIndex returns a listing that src may take as the previous one, so that it reads
 // no file whose stamp is still the same. Texts are cut out of data. ok is false for
 // bytes that AppendIndex did not write.
 func ReadIndex(src Source, data string) (l *Listing, ok bool) {
 	c := packed.Reader(data)
 	var n int
-	if c.Integer(&n); c.Bad || n < 0 || n > len(data) {
+	if c.Integer(&n); c.Bad || n < 0 || n > len(data)/leastPacked {
 		return nil, false
 	}
 	l = &Listing{Entries: make([]*Entry, n)}
-	slab := make([]Entry, n)
+	slab := make([]struct { // one block, each skill beside its entry
+		Entry
+		skill skill.Skill
+	}, n)
 	info := src.Info()
 	for i := range slab {
-		e := &slab[i]
-		e.Source, e.From = info, src
+		e := &slab[i].Entry
+		e.Source, e.From, e.Skill = info, src, &slab[i].skill
 		pack(&c, e)
 		var rest string
-		if e.Skill, rest, ok = skill.Decode(c.Rest()); !ok || c.Bad {
+		if rest, ok = skill.DecodeInto(e.Skill, c.Rest()); !ok || c.Bad {
 			return nil, false
 		}
 		c = packed.Reader(rest)
@@ -90,8 +96,6 @@ func pack(c *packed.Codec, e *Entry) {
 
 func stamp(c *packed.Codec, s *FileStamp) {
 	dev, ino := int64(s.Dev), int64(s.Ino)
-	for _, n := range [...]*int64{&dev, &ino, &s.Size, &s.MtimeNS, &s.CtimeNS} {
-		c.Number(n)
-	}
+	c.Words(&dev, &ino, &s.Size, &s.MtimeNS, &s.CtimeNS)
 	s.Dev, s.Ino = uint64(dev), uint64(ino)
 }

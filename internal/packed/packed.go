@@ -112,6 +112,58 @@ func (c *Codec) Like(s *string, other string) {
 	c.Text(s)
 }
 
+// Sparse walks at most 60 texts most of which are empty: one number says which are not.
+func (c *Codec) Sparse(texts ...*string) {
+	var set int64
+	for i, s := range texts {
+		if *s != "" {
+			set |= 1 << i
+		}
+	}
+	c.Number(&set)
+	for i := 0; set != 0 && i < len(texts); i, set = i+1, set>>1 {
+		if set&1 != 0 {
+			c.Text(texts[i])
+		}
+	}
+}
+
+// SparseTexts walks at most 60 lists of texts most of which are nil.
+func (c *Codec) SparseTexts(lists ...*[]string) {
+	var set int64
+	for i, l := range lists {
+		if *l != nil {
+			set |= 1 << i
+		}
+	}
+	c.Number(&set)
+	for i := 0; set != 0 && i < len(lists); i, set = i+1, set>>1 {
+		if set&1 != 0 {
+			c.Texts(lists[i])
+		}
+	}
+}
+
+// Words walks integers that are mostly large, each in eight bytes.
+func (c *Codec) Words(words ...*int64) {
+	if c.writing {
+		for _, n := range words {
+			c.out = binary.LittleEndian.AppendUint64(c.out, uint64(*n))
+		}
+		return
+	}
+	if len(c.in) < 8*len(words) {
+		c.Bad, c.in = true, ""
+		return
+	}
+	for i, n := range words {
+		w := c.in[8*i : 8*i+8]
+		*n = int64(uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56)
+	}
+	c.in = c.in[8*len(words):]
+}
+
 // Texts walks a list of texts.
 func (c *Codec) Texts(l *[]string) { List(c, l, c.Text) }
 
@@ -138,11 +190,12 @@ func List[T any](c *Codec, l *[]T, each func(*T)) {
 
 // Table walks a map in the order of its keys; nil and empty are kept apart.
 func Table[T any](c *Codec, m *map[string]T, each func(*T)) {
-	keys := slices.Sorted(maps.Keys(*m))
-	if len(*m) == 0 && *m != nil {
-		keys = []string{}
+	var keys []string
+	if *m != nil {
+		keys = slices.AppendSeq([]string{}, maps.Keys(*m))
+		slices.Sort(keys)
 	}
-	List(c, &keys, c.Text)
+	c.Texts(&keys)
 	if !c.writing && keys != nil {
 		*m = make(map[string]T, len(keys))
 	}
