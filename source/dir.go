@@ -122,7 +122,7 @@ func (s *dirSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
 		return nil, err
 	}
 	w := &walker{o: &s.o, src: s, ctx: ctx, out: &Listing{Complete: true}, deadline: s.o.Now().Add(s.o.Limits.Time)}
-	w.remember(prev)
+	w.former.remember(prev)
 	root := s.o.Info.Path
 	real, err := filepath.EvalSymlinks(root)
 	if real != root {

@@ -87,7 +87,7 @@ func (s *fsSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
 		o: &s.o, src: s, ctx: ctx, out: &Listing{Complete: true},
 		deadline: s.o.Now().Add(s.o.Limits.Time),
 	}
-	w.remember(prev)
+	w.former.remember(prev)
 	w.walkRoot(place{t: fsTree{s.fsys}})
 	if err := ctx.Err(); err != nil {
 		return nil, err

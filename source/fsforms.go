@@ -109,7 +109,7 @@ func (s *fsForm) Scan(ctx context.Context, prev *Listing) (*Listing, error) {
 	}
 	o := s.o
 	w := &walker{o: &o, src: s, ctx: ctx, out: &Listing{Complete: true}, deadline: o.Now().Add(o.Limits.Time)}
-	w.remember(prev)
+	w.former.remember(prev)
 	var err error
 	if isGlob(s.path) {
 		err = s.glob(w)

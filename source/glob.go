@@ -39,7 +39,7 @@ func (s *formSource) scanGlob(ctx context.Context, prev *Listing) (*Listing, err
 	d := Dir(base, o).(*dirSource)
 	d.o.Info = s.o.Info
 	w := &walker{o: &d.o, src: s, ctx: ctx, out: &Listing{Complete: true}, deadline: d.o.Now().Add(o.Limits.Time)}
-	w.remember(prev)
+	w.former.remember(prev)
 	t, err := openTree(real)
 	if err != nil {
 		w.unreadableRoot(base, err)
@@ -127,7 +127,7 @@ func (g *globWalk) skill(p place, name string) {
 		g.w.followFile(p, name)
 		return
 	}
-	g.w.take(g.w.load(p, name, stamp, typ, err))
+	g.w.take(p, g.w.load(p, name, stamp, typ, err))
 }
 
 // directory takes a matching directory: one skill, or a root of skills.

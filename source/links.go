@@ -141,7 +141,7 @@ func (w *walker) followDir(p place) {
 		w.skip("too_deep", filepath.Base(p.dir), p.dir, "skill is %d levels below its root; the limit is %d", p.depth, w.o.Limits.Depth)
 	case deep:
 	case v.state != notSkill:
-		w.take(v)
+		w.take(p, v)
 	case w.rule().flat:
 		w.deeper(p)
 	default:
@@ -164,13 +164,13 @@ func (w *walker) followFile(p place, file string) {
 	}
 	f, err := openRegular(real)
 	if err != nil {
-		w.take(w.broken(p, file, finding("file_special", link, "link leads to %q: %v", real, cause(err))))
+		w.take(p, w.broken(p, file, finding("file_special", link, "link leads to %q: %v", real, cause(err))))
 		return
 	}
 	defer f.Close()
 	_, before, _, err := readFile(f, real, nil, 0)
 	if err != nil {
-		w.take(w.broken(p, file, finding("file_special", link, "link leads to %q: %v", real, cause(err))))
+		w.take(p, w.broken(p, file, finding("file_special", link, "link leads to %q: %v", real, cause(err))))
 		return
 	}
 	v := w.parse(p, file, real, before, func(buf []byte, max int64) ([]byte, FileStamp, error) {
@@ -180,7 +180,7 @@ func (w *walker) followFile(p place, file string) {
 		src, _, after, err := readFile(f, real, buf, max)
 		return src, after, err
 	})
-	w.take(v)
+	w.take(p, v)
 }
 
 // buildVisited remembers every directory so far by identity; before the first link

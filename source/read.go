@@ -32,11 +32,9 @@ const (
 )
 
 type visit struct {
-	state visitState
-	entry *Entry
-	at    place
-
-	finding skill.Diagnostic // of a failed visit
+	state   visitState
+	entry   *Entry
+	finding *skill.Diagnostic // of a failed visit
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
@@ -44,11 +42,11 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &
 // visit looks for exact SKILL.md in one directory without listing it.
 func (w *walker) visit(p place) visit {
 	if w.o.NamesOnly && !w.o.One {
-		if old := w.former[p.dir]; old != nil && old.File == SkillFile && old.RealFile == "" && (old.RealDir == p.real || old.Dir == "") {
-			return visit{state: reused, entry: old, at: p}
+		if old := w.known(p); old != nil && old.File == SkillFile && old.RealFile == "" && (old.RealDir == p.real || old.Dir == "") {
+			return visit{state: reused, entry: old}
 		}
 	}
-	if w.former == nil { // nothing to reuse: opening says more than looking
+	if w.former.entries == nil { // nothing to reuse: opening says more than looking
 		if v, ok := w.cold(p); ok {
 			return v
 		}
@@ -59,7 +57,7 @@ func (w *walker) visit(p place) visit {
 		case typeAbsent:
 			return visit{state: notSkill}
 		case typeLink:
-			return visit{state: isLink, at: p}
+			return visit{state: isLink}
 		}
 	}
 	return w.load(p, SkillFile, stamp, typ, err)
@@ -107,7 +105,7 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 	if before.Size > max {
 		return w.broken(p, file, finding("limit_file", p.dir+sep+file, "%s has %d bytes; the limit is %d", file, before.Size, max))
 	}
-	old := w.former[p.dir]
+	old := w.known(p)
 	if old != nil && (old.File != file || old.RealFile != realFile || (old.RealDir != p.real && old.Dir != "")) {
 		old = nil
 	}
@@ -118,7 +116,7 @@ func (w *walker) parse(p place, file, realFile string, before FileStamp, read re
 			stamp.Racy = old.Stamp.Racy
 			old = restamped(old, stamp)
 		}
-		return visit{state: reused, entry: old, at: p}
+		return visit{state: reused, entry: old}
 	}
 	name := p.dir + sep + file
 	buf := buffers.Get().(*[]byte)
@@ -153,7 +151,7 @@ func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, 
 	stamp.Racy = changed || w.young(stamp.File)
 	if old != nil && !changed && stamp.Sidecars == nil && old.Stamp.Sidecars == nil && old.read() && skill.FileDigest(src) == old.Skill.File {
 		progress.Add(w.ctx, 1)
-		return visit{state: isSkill, entry: restamped(old, stamp), at: p}
+		return visit{state: isSkill, entry: restamped(old, stamp)}
 	}
 	e := w.entry(p, file, realFile)
 	e.Stamp = stamp
@@ -168,7 +166,7 @@ func (w *walker) build(p place, file, realFile string, src []byte, stamp Stamp, 
 	if changed {
 		add(e.Skill, finding("changed_during_read", p.dir+sep+file, "%s changed while it was read", file))
 	}
-	return visit{state: isSkill, entry: e, at: p}
+	return visit{state: isSkill, entry: e}
 }
 
 // young says whether a file was changed so shortly ago, or in the future, that another
@@ -202,11 +200,12 @@ func add(s *skill.Skill, d skill.Diagnostic) { s.Diagnostics = append(s.Diagnost
 // broken makes the entry of a skill whose file cannot be read: listed, never offered.
 func (w *walker) broken(p place, file string, d skill.Diagnostic) visit {
 	if own := w.code(d.Code); w.rule().faultOut && (own != d.Code || strings.HasPrefix(own, "skill_")) {
-		return visit{state: failed, at: p, finding: finding(own, d.File, "%s", d.Message)}
+		said := finding(own, d.File, "%s", d.Message)
+		return visit{state: failed, finding: &said}
 	}
 	e := w.entry(p, file, "")
 	e.Skill = invalid(w.options(p, e, nil), d)
-	return visit{state: isSkill, entry: e, at: p}
+	return visit{state: isSkill, entry: e}
 }
 
 // invalid returns a skill that has a directory's name, one finding and nothing else.

@@ -26,11 +26,12 @@ type place struct {
 	dir, real string
 	group     string
 	depth     int
-	linked    bool // reached through a link: its directories may have been visited
+	linked    bool   // reached through a link: its directories may have been visited
+	old       *Entry // of the former listing, where that was found already
 }
 
 func (p place) child(name string) place {
-	p.rel = join(p.rel, name)
+	p.rel, p.old = join(p.rel, name), nil
 	same := p.dir == p.real
 	p.dir = p.dir + sep + name
 	if same {
@@ -58,7 +59,7 @@ type walker struct {
 	ctx      context.Context
 	deadline time.Time
 	out      *Listing
-	former   map[string]*Entry // of the previous listing, by Dir
+	former   former
 
 	links   []place
 	visited map[[2]uint64]*Entry // nil entry: a group folder; built when the first link needs it
@@ -68,20 +69,6 @@ type walker struct {
 	stopped bool
 	foreign bool     // the root leads out of itself: nothing in it counts
 	roots   []string // resolved Boundary and Roots
-}
-
-func (w *walker) remember(prev *Listing) {
-	if prev == nil {
-		return
-	}
-	w.former = make(map[string]*Entry, len(prev.Entries))
-	for _, e := range prev.Entries {
-		dir := e.Dir
-		if dir == "" {
-			dir = sep + filepath.FromSlash(e.inner)
-		}
-		w.former[dir] = e
-	}
 }
 
 func (w *walker) note(code, file, format string, args ...any) {
@@ -149,7 +136,7 @@ func (w *walker) one(p place) {
 		w.note("path_missing", p.dir, "directory %q holds no %s", p.dir, SkillFile)
 		return
 	}
-	w.take(v)
+	w.take(p, v)
 }
 
 // stop reports whether the walk must end, saying why once.
@@ -254,12 +241,16 @@ func (w *walker) children(p place, names []string) {
 		if w.stop() {
 			return
 		}
+		if v.entry != nil && !p.linked && !w.foreign {
+			w.keep(v) // most are: no need to say where it was
+			continue
+		}
+		c := p.child(names[i])
 		if v.state != notSkill {
-			w.take(v)
+			w.take(c, v)
 			continue
 		}
 		w.out.Stats.Directories-- // walk counts it
-		c := p.child(names[i])
 		if w.rule().flat {
 			w.deeper(c)
 			continue
@@ -286,21 +277,20 @@ func (w *walker) visitAll(p place, names []string) []visit {
 	}
 	workers := min(w.o.Limits.Parallel, (len(names)+share-1)/share)
 	if workers < 2 {
-		for i, n := range names {
-			found[i] = w.visit(p.child(n))
-		}
+		w.visitSome(p, names, found, 0)
 		return found
 	}
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(names) || w.ctx.Err() != nil {
+			for w.ctx.Err() == nil {
+				i := int(next.Add(int64(share))) - share
+				if i >= len(names) {
 					return
 				}
-				found[i] = w.visit(p.child(names[i]))
+				end := min(i+share, len(names))
+				w.visitSome(p, names[i:end], found[i:end], i)
 			}
 		})
 	}
@@ -308,31 +298,45 @@ func (w *walker) visitAll(p place, names []string) []visit {
 	return found
 }
 
+// visitSome visits names one after another; at is where the first of them may stand in
+// the former listing.
+func (w *walker) visitSome(p place, names []string, found []visit, at int) {
+	for i, n := range names {
+		var c place
+		c, at = w.former.child(p, n, at)
+		found[i] = w.visit(c)
+	}
+}
+
 // take keeps what visit found.
-func (w *walker) take(v visit) {
+func (w *walker) take(p place, v visit) {
 	switch v.state {
 	case isSkill, reused:
 		if w.foreign {
-			w.skip("link_outside", filepath.Base(v.at.dir), v.at.dir, "root is a link to %q: what lies there is outside of it", filepath.Dir(v.at.real))
+			w.skip("link_outside", filepath.Base(p.dir), p.dir, "root is a link to %q: what lies there is outside of it", filepath.Dir(p.real))
 			return
 		}
-		if v.at.linked && !w.rule().twins && w.seen(v.at) {
+		if p.linked && !w.rule().twins && w.seen(p) {
 			return
 		}
-		if v.state == reused {
-			w.out.Stats.FilesReused++
-		}
-		w.out.Entries = append(w.out.Entries, v.entry)
-		if w.visited != nil {
-			if id, _, err := dirID(v.entry.RealDir); err == nil {
-				w.visited[id] = v.entry
-			}
-		}
+		w.keep(v)
 	case isLink:
-		w.followFile(v.at, SkillFile)
+		w.followFile(p, SkillFile)
 	case failed:
-		w.out.Diagnostics = append(w.out.Diagnostics, v.finding)
-		w.out.Skipped = append(w.out.Skipped, Skipped{Name: filepath.Base(v.at.dir), Path: v.finding.File, Code: v.finding.Code, Message: v.finding.Message})
+		w.out.Diagnostics = append(w.out.Diagnostics, *v.finding)
+		w.out.Skipped = append(w.out.Skipped, Skipped{Name: filepath.Base(p.dir), Path: v.finding.File, Code: v.finding.Code, Message: v.finding.Message})
+	}
+}
+
+func (w *walker) keep(v visit) {
+	if v.state == reused {
+		w.out.Stats.FilesReused++
+	}
+	w.out.Entries = append(w.out.Entries, v.entry)
+	if w.visited != nil {
+		if id, _, err := dirID(v.entry.RealDir); err == nil {
+			w.visited[id] = v.entry
+		}
 	}
 }
 
@@ -354,7 +358,7 @@ func (w *walker) variant(p place, items []item) bool {
 		w.followFile(p, name)
 		return true
 	}
-	w.take(w.load(p, name, stamp, typ, err))
+	w.take(p, w.load(p, name, stamp, typ, err))
 	return true
 }
 
