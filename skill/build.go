@@ -33,6 +33,7 @@ type builder struct {
 	record  map[string]Origin // nil when nobody asks
 	shown   string            // the title that agents/openai.yaml gives
 	fast    fastReader        // its tree is good until the next header
+	room    [4]*block         // for blocks: more are rare
 	conds   Conditions        // being read
 }
 

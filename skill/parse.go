@@ -48,6 +48,7 @@ func parse(src []byte, o ParseOptions, record map[string]Origin) *Skill {
 	b := builders.Get().(*builder)
 	defer release(b)
 	*b = builder{s: s, o: o, limits: o.Limits.WithDefaults(), record: record, fast: b.fast}
+	b.blocks = b.room[:0]
 	b.top = block{file: o.Path, origin: skillFile, place: atTop}
 	s.File = FileDigest(src)
 	s.Digest = combine(s.File, o.Sidecars)

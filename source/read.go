@@ -226,6 +226,9 @@ func (w *walker) entry(p place, file, realFile string) *Entry {
 	if real == dir {
 		real = dir // one string for both
 	}
+	if file != SkillFile {
+		file = strings.Clone(file)
+	}
 	info := &w.o.Info
 	if w.o.carried != nil {
 		info = w.o.carried
@@ -237,9 +240,9 @@ func (w *walker) entry(p place, file, realFile string) *Entry {
 }
 
 func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.ParseOptions {
-	path := strings.TrimPrefix(e.Location, fileScheme)
-	if full := e.Dir + sep + e.File; path != full {
-		path = full
+	path := strings.TrimPrefix(e.Location, fileScheme) // mostly the path itself: no text of its own
+	if !lies(path, e.Dir, e.File) {
+		path = e.Dir + sep + e.File
 	}
 	return skill.ParseOptions{
 		Dialect: w.o.Format.Dialect, Limits: w.o.Format.Limits, DataDir: w.o.Format.DataDir,
@@ -251,8 +254,8 @@ func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.Parse
 // them. The directory comes first: whatever appears after that shows in its next stamp.
 func (w *walker) surroundings(p place, old *Entry) Stamp {
 	var s Stamp
-	dir, typ, err := p.t.look(p.rel)
-	if err == nil && typ == typeDir && dir.Dev != 0 && !w.young(dir) { // only real inodes change when a name comes
+	dir, leaf := p.t.folder(p.rel)
+	if dir.Dev != 0 && !w.young(dir) { // only real inodes change when a name comes
 		s.Dir = dir
 	}
 	if old != nil && old.Stamp.Sidecars == nil && s.Dir != (FileStamp{}) && s.Dir == old.Stamp.Dir {
@@ -260,6 +263,9 @@ func (w *walker) surroundings(p place, old *Entry) Stamp {
 	}
 	for i, name := range sidecars {
 		if parent, _, below := strings.Cut(name, "/"); below {
+			if leaf {
+				continue
+			}
 			if _, typ, err := p.t.look(join(p.rel, parent)); err == nil && typ == typeAbsent {
 				continue
 			}

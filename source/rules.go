@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/deftskills/deft/skill"
 )
@@ -100,7 +101,7 @@ func (w *walker) deeper(p place) {
 		}
 		c := p.child(it.name)
 		if _, typ, err := c.t.look(join(c.rel, SkillFile)); err == nil && typ == typeFile {
-			w.skip(code, it.name, c.dir+sep+SkillFile, "skill lies one level too deep and is not read")
+			w.skip(code, strings.Clone(it.name), c.dir+sep+SkillFile, "skill lies one level too deep and is not read")
 		}
 	}
 }

@@ -27,7 +27,7 @@ func typeOf(m fs.FileMode) nodeType {
 
 // item is one name of a directory.
 type item struct {
-	name string
+	name string // may be cut out of a larger text: what keeps it makes a copy
 	typ  nodeType
 }
 
@@ -39,10 +39,22 @@ type tree interface {
 	list(rel string, max int64) (items []item, cut bool, err error)
 	// look describes one name. An absent one is typeAbsent without an error.
 	look(rel string) (FileStamp, nodeType, error)
+	// folder stamps a directory; the stamp is zero where there is none. leaf says for
+	// certain that no directory lies in it.
+	folder(rel string) (stamp FileStamp, leaf bool)
 	// read returns a regular file's bytes, in buf where they fit, and its stamps before
 	// and after. Of a file with more than max bytes at most a few more are read.
 	read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error)
 	close()
+}
+
+// folderOf is folder of a tree that knows no more than look says.
+func folderOf(t tree, rel string) (FileStamp, bool) {
+	stamp, typ, err := t.look(rel)
+	if err != nil || typ != typeDir {
+		return FileStamp{}, false
+	}
+	return stamp, false
 }
 
 // DirID identifies the directory that path leads to, however it was reached; ok is

@@ -5,7 +5,6 @@ package source
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -19,6 +18,7 @@ import (
 type osTree struct {
 	dir *os.File
 	fd  int
+	dev uint64 // of the root, if its file system counts the links of directories; else 0
 }
 
 // openTree opens a resolved directory. O_NOFOLLOW makes a directory that has been
@@ -30,7 +30,12 @@ func openTree(real string) (tree, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: real, Err: err}
 	}
-	return &osTree{dir: os.NewFile(uintptr(fd), real), fd: fd}, nil
+	t := &osTree{dir: os.NewFile(uintptr(fd), real), fd: fd}
+	var st unix.Stat_t
+	if countsLinks(fd) && unix.Fstat(fd, &st) == nil {
+		t.dev = uint64(st.Dev)
+	}
+	return t, nil
 }
 
 func (t *osTree) close() { t.dir.Close() }
@@ -43,40 +48,42 @@ func (t *osTree) list(rel string, max int64) ([]item, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	f := os.NewFile(uintptr(fd), rel)
-	defer f.Close()
-	var items []item
-	var size int64
-	for {
-		batch, err := f.ReadDir(1024)
-		for _, e := range batch {
-			if size += int64(len(e.Name())); size > max {
-				return items, true, nil
-			}
-			items = append(items, item{e.Name(), typeOf(e.Type())})
-		}
-		if err == io.EOF {
-			return items, false, nil
-		}
-		if err != nil {
-			return items, false, err
-		}
-	}
+	return listFD(fd, rel, max)
 }
 
 func (t *osTree) look(rel string) (FileStamp, nodeType, error) {
+	var st unix.Stat_t
+	typ, err := lookAt(t.fd, rel, &st)
+	if err != nil || typ == typeAbsent {
+		return FileStamp{}, typeAbsent, err
+	}
+	return stampOf(&st), typ, nil
+}
+
+func (t *osTree) folder(rel string) (stamp FileStamp, leaf bool) {
+	var st unix.Stat_t
+	if typ, err := lookAt(t.fd, rel, &st); err != nil || typ != typeDir {
+		return FileStamp{}, false
+	}
+	return stampOf(&st), t.dev != 0 && uint64(st.Dev) == t.dev && st.Nlink == 2
+}
+
+// lookAt describes a name without following it; an absent one is typeAbsent.
+func lookAt(fd int, rel string, st *unix.Stat_t) (nodeType, error) {
 	if rel == "" {
 		rel = "."
 	}
-	var st unix.Stat_t
-	_, err := retry(func() (int, error) { return 0, unix.Fstatat(t.fd, rel, &st, unix.AT_SYMLINK_NOFOLLOW) })
-	switch {
-	case err == nil:
-		return stampOf(&st), typeOfMode(uint32(st.Mode)), nil
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return FileStamp{}, typeAbsent, nil
+	err := unix.Fstatat(fd, rel, st, unix.AT_SYMLINK_NOFOLLOW)
+	for err == unix.EINTR {
+		err = unix.Fstatat(fd, rel, st, unix.AT_SYMLINK_NOFOLLOW)
 	}
-	return FileStamp{}, typeAbsent, err
+	switch err {
+	case nil:
+		return typeOfMode(uint32(st.Mode)), nil
+	case unix.ENOENT, unix.ENOTDIR:
+		return typeAbsent, nil
+	}
+	return typeAbsent, err
 }
 
 func (t *osTree) read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error) {

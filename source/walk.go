@@ -198,7 +198,7 @@ func (w *walker) directories(p place, items []item) []string {
 		case it.typ != typeDir && it.typ != typeLink:
 		case w.ignores(it.name):
 			w.out.Skipped = append(w.out.Skipped, Skipped{
-				Name: it.name, Path: filepath.Join(p.dir, it.name), Code: "ignored_directory",
+				Name: strings.Clone(it.name), Path: filepath.Join(p.dir, it.name), Code: "ignored_directory",
 				Message: "directory is on the ignore list and never opened",
 			})
 		case it.typ == typeLink:
