@@ -39,7 +39,7 @@ func (a *arbiter) arbitrate(ctx context.Context, listings []*source.Listing) *Sn
 		return cmp.Or(strings.Compare(x.Skill.Name, y.Skill.Name), strings.Compare(x.Address, y.Address))
 	})
 	s.lookup.build(a)
-	a.handles(s.lookup.handle.rows)
+	a.handles()
 	sortDiagnostics(s.Diagnostics)
 	slices.SortFunc(s.Skipped, func(x, y source.Skipped) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Code, y.Code))
@@ -350,12 +350,14 @@ type guard struct {
 // with nothing but trusted sources there is nothing to compare.
 func newGuard(on bool, candidates []*Record) *guard {
 	g := &guard{}
-	kinds := map[source.Info]bool{}
+	var kinds []source.Info // few: most candidates are of one
 	for _, r := range candidates {
-		kinds[source.Info{Kind: r.Source.Kind, Trust: r.Source.Trust}] = true
+		if !slices.ContainsFunc(kinds, func(i source.Info) bool { return i.Kind == r.Source.Kind && i.Trust == r.Source.Trust }) {
+			kinds = append(kinds, source.Info{Kind: r.Source.Kind, Trust: r.Source.Trust})
+		}
 	}
-	for x := range kinds {
-		for y := range kinds {
+	for _, x := range kinds {
+		for _, y := range kinds {
 			g.on = g.on || on && blocks(x, y)
 		}
 	}
@@ -435,16 +437,26 @@ func bare(r *Record) string {
 	return r.Skill.Name
 }
 
-// handles reports names that people would type alike. rows are sorted by handle, the
-// strongest usable record first.
-func (a *arbiter) handles(rows []*Record) {
+// handles reports names that people would type alike.
+func (a *arbiter) handles() {
 	if a.r.policy.Collision == "never" {
 		return
 	}
-	for i := 0; i < len(rows); {
-		strong, h := rows[i], rows[i].Skill.Handle
-		for i++; i < len(rows) && rows[i].Skill.Handle == h; i++ {
-			weak := rows[i]
+	rows := slices.Clone(a.out.All)
+	slices.SortFunc(rows, func(x, y *Record) int { return strings.Compare(x.Skill.Handle, y.Skill.Handle) })
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].Skill.Handle == rows[0].Skill.Handle {
+			n++
+		}
+		alike := rows[:n]
+		rows = rows[n:]
+		if n == 1 {
+			continue
+		}
+		slices.SortFunc(alike, a.r.policy.stronger)
+		strong, h := alike[0], alike[0].Skill.Handle
+		for _, weak := range alike[1:] {
 			if !usable(weak) || weak.Source.Namespace != strong.Source.Namespace || a.key(strong) == a.key(weak) {
 				continue
 			}

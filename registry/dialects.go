@@ -108,7 +108,7 @@ func (a *arbiter) collision(l, winner *Record, step string) (done bool) {
 // letter for letter but for plugin.
 var finders = map[string]func(s *Snapshot, sel string) *Record{
 	"name": func(s *Snapshot, sel string) *Record {
-		for _, r := range s.lookup.name.find(sel) {
+		for _, r := range s.index().name.find(sel) {
 			if r.Source.Namespace == "" {
 				return r
 			}
@@ -117,7 +117,7 @@ var finders = map[string]func(s *Snapshot, sel string) *Record{
 	},
 	"plugin": func(s *Snapshot, sel string) *Record {
 		ns, name, ok := strings.Cut(fold.Key(sel), ":")
-		for _, r := range s.lookup.key.find(name) {
+		for _, r := range s.index().key.find(name) {
 			if ok && fold.Key(r.Source.Namespace) == ns {
 				return r
 			}
@@ -130,10 +130,10 @@ var finders = map[string]func(s *Snapshot, sel string) *Record{
 		return nil
 	},
 	"id": func(s *Snapshot, sel string) *Record {
-		if r := first(usableFirst(s.lookup.id.find(sel))); r != nil {
+		if r := first(usableFirst(s.index().id.find(sel))); r != nil {
 			return r
 		}
-		for _, r := range s.lookup.name.find(sel) {
+		for _, r := range s.index().name.find(sel) {
 			if r.Skill.Meta.ID == "" {
 				return r
 			}
@@ -141,7 +141,7 @@ var finders = map[string]func(s *Snapshot, sel string) *Record{
 		return nil
 	},
 	"command": func(s *Snapshot, sel string) *Record {
-		for _, c := range [...]*column{&s.lookup.dirName, &s.lookup.name} {
+		for _, c := range [...]*column{&s.index().dirName, &s.index().name} {
 			for _, r := range c.find(sel) {
 				if directoryOf(r) == sel && r.Source.Namespace == "" {
 					return r
@@ -150,31 +150,31 @@ var finders = map[string]func(s *Snapshot, sel string) *Record{
 		}
 		return nil
 	},
-	"address":  func(s *Snapshot, sel string) *Record { return first(s.lookup.address.find(sel)) },
+	"address":  func(s *Snapshot, sel string) *Record { return first(s.index().address.find(sel)) },
 	"location": (*Snapshot).exactPlace,
 }
 
 // exactPlace finds a location, a directory or an alias; one /SKILL.md behind it is
 // left out.
 func (s *Snapshot) exactPlace(sel string) *Record {
-	if r := first(s.lookup.location.find(sel)); r != nil {
+	if r := first(s.index().location.find(sel)); r != nil {
 		return r
 	}
 	dir := strings.TrimSuffix(strings.TrimSuffix(sel, "/"+source.SkillFile), "/")
 	if !strings.Contains(dir, "/") {
 		return nil
 	}
-	if r := first(s.lookup.inner.find(dir)); r != nil {
+	if r := first(s.index().inner.find(dir)); r != nil {
 		return r
 	}
-	if !path.IsAbs(dir) && s.lookup.workspace != "" && !strings.Contains(dir, "://") {
-		dir = path.Join(s.lookup.workspace, dir)
+	if !path.IsAbs(dir) && s.index().workspace != "" && !strings.Contains(dir, "://") {
+		dir = path.Join(s.index().workspace, dir)
 	}
-	if r := first(s.lookup.dir.find(dir)); r != nil {
+	if r := first(s.index().dir.find(dir)); r != nil {
 		return r
 	}
-	if i, ok := slices.BinarySearchFunc(s.lookup.aliases, dir, func(a alias, p string) int { return strings.Compare(a.path, p) }); ok {
-		return s.lookup.aliases[i].r
+	if i, ok := slices.BinarySearchFunc(s.index().byAlias(), dir, func(a alias, p string) int { return strings.Compare(a.path, p) }); ok {
+		return s.index().byAlias()[i].r
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (s *Snapshot) lookupAs(p *policy, sel string) (*Record, error) {
 			sel = "unknown-skill"
 		}
 	}
-	if e := s.lookup.ambiguous[sel]; e != nil {
+	if e := s.index().ambiguous[sel]; e != nil {
 		return nil, e
 	}
 	if sel == "" || hostile(sel) {

@@ -43,10 +43,10 @@ func (r *Registry) Alias(location, address string) {
 
 // aliased returns the record that an added location leads to, or nil.
 func (s *Snapshot) aliased(sel string) *Record {
-	if s.lookup.locations == nil {
+	if s.index().locations == nil {
 		return nil
 	}
-	now := s.lookup.locations.m.Load()
+	now := s.index().locations.m.Load()
 	if now == nil {
 		return nil
 	}

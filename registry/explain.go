@@ -152,11 +152,11 @@ func (s *Snapshot) claiming(name string) []*Record {
 			}
 		}
 	}
-	add(s.lookup.key.find(fold.Key(name))...)
+	add(s.index().key.find(fold.Key(name))...)
 	if h := fold.Handle(name); h != "" {
-		add(s.lookup.handle.find(h)...)
+		add(s.index().handle.find(h)...)
 	}
-	add(s.lookup.dirName.find(name)...)
+	add(s.index().dirName.find(name)...)
 	if r, err := s.Lookup(name); err == nil {
 		add(r)
 	}

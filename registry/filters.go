@@ -146,12 +146,15 @@ func (a *arbiter) filters(env skill.Environment) bool {
 	if len(names) == 0 && a.r.c.Filters.Gate != nil {
 		names = []string{"region", "gate"} // the only ones that headers do not speak of
 	}
+	var list []filter
+	for _, name := range names {
+		list = append(list, filterTable[slices.IndexFunc(filterTable[:], func(f filter) bool { return f.name == name })])
+	}
 	for _, r := range a.out.Winners {
 		if r.Source.Namespace != "" {
 			continue // skills of plugins join after filtering: their plugin is switched as a whole
 		}
-		for _, name := range names {
-			f := filterTable[slices.IndexFunc(filterTable[:], func(f filter) bool { return f.name == name })]
+		for _, f := range list {
 			if why := f.hides(a, env, r); why.Code != "" {
 				r.State = f.state
 				why.Path, why.By = place(r), cmp.Or(why.By, why.Message)

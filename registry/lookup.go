@@ -6,40 +6,72 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/deftskills/deft/internal/fold"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
-// column is the records sorted by one of their texts. A sorted slice costs eight
-// bytes a record where a map costs five times that.
+// column is the records sorted by one of their texts, when the first lookup needs it. A
+// sorted slice costs eight bytes a record where a map costs five times that.
 type column struct {
 	of   func(*Record) string
+	keep func(*Record) bool // nil = every record
+	from *index
+
+	once sync.Once
 	rows []*Record
+}
+
+// sorted returns the records by their text, the strongest first where it is equal.
+func (c *column) sorted() []*Record {
+	c.once.Do(c.fill)
+	return c.rows
+}
+
+func (c *column) fill() {
+	if c.from == nil {
+		return
+	}
+	all := c.from.strongest()
+	c.rows = make([]*Record, 0, len(all))
+	for _, r := range all {
+		if c.keep == nil || c.keep(r) {
+			c.rows = append(c.rows, r)
+		}
+	}
+	slices.SortStableFunc(c.rows, func(l, r *Record) int { return strings.Compare(c.of(l), c.of(r)) })
 }
 
 // find returns the records whose text is want, the usable ones first.
 func (c *column) find(want string) []*Record {
-	i := sort.Search(len(c.rows), func(i int) bool { return c.of(c.rows[i]) >= want })
+	rows := c.sorted()
+	i := sort.Search(len(rows), func(i int) bool { return c.of(rows[i]) >= want })
 	j := i
-	for j < len(c.rows) && c.of(c.rows[j]) == want {
+	for j < len(rows) && c.of(rows[j]) == want {
 		j++
 	}
-	return c.rows[i:j]
+	return rows[i:j]
 }
 
-// index answers Lookup. Texts equal in a column stand with the strongest record first.
+// index answers Lookup. Nothing in it is made before it is needed: a program that lists
+// skills looks none up.
 type index struct {
 	name, key, handle, id, dirName, address, dir, location column
 
 	inner     column     // paths of skills that do not lie on the disk
 	locations *locations // that the registry was given
 
-	aliases   []alias // sorted by path
+	all       []*Record
 	policy    *policy
 	ambiguous map[string]*AmbiguousError // by name
 	workspace string
+
+	ranked  sync.Once
+	ranking []*Record // all, the strongest first
+	named   sync.Once
+	aliases []alias // sorted by path
 }
 
 type alias struct {
@@ -63,59 +95,77 @@ func dirNameOf(r *Record) string {
 	return r.Dir[strings.LastIndexAny(r.Dir, `/\`)+1:]
 }
 
-// build sorts every column. Names that a plugin prefixes are found by their address
-// and, where nobody else has it, by their bare name.
+// build says what the columns are of. Names that a plugin prefixes are found by their
+// address and, where nobody else has it, by their bare name.
 func (x *index) build(a *arbiter) {
-	s, p := a.out, &a.r.policy
-	x.policy = p
-	strength := func(r *Record) int {
-		switch {
-		case r.State == Shadowed:
-			return 2
-		case r.State == Disabled && !p.switchesLate(): // there it keeps its name
-			return 3
-		case r.State == Untrusted:
-			return 4
-		case r.State == Invalid:
-			return 5
-		case r.Source.Namespace != "" || r.Address != r.Skill.Name:
-			return 1
-		}
-		return 0
+	p := a.r.policy // a copy: the registry's may learn of new sources before the first lookup
+	x.all, x.policy = a.out.All, &p
+	for c, of := range map[*column]func(*Record) string{
+		&x.name: nameOf, &x.key: keyOf, &x.handle: handleOf, &x.id: idOf, &x.dirName: dirNameOf,
+		&x.address: addressOf, &x.dir: dirOf, &x.location: locationOf, &x.inner: pathOf,
+	} {
+		c.of, c.from = of, x
 	}
-	sorted := slices.Clone(s.All)
-	slices.SortFunc(sorted, func(l, r *Record) int {
-		if c := strength(l) - strength(r); c != 0 {
-			return c
-		}
-		order, _ := p.compare(l, r)
-		return order
+	x.id.keep = func(r *Record) bool { return r.Skill.Meta.ID != "" }
+	x.dirName.keep = func(r *Record) bool { return dirNameOf(r) != r.Skill.Name }
+	x.address.keep = func(r *Record) bool { return r.Address != r.Skill.Name }
+	x.dir.keep = func(r *Record) bool { return r.Dir != "" }
+	x.inner.keep = func(r *Record) bool { return r.Dir == "" }
+}
+
+// strongest returns the records in the order in which one name finds them.
+func (x *index) strongest() []*Record {
+	x.ranked.Do(func() {
+		x.ranking = slices.Clone(x.all)
+		slices.SortFunc(x.ranking, x.policy.stronger)
 	})
-	fill := func(c *column, of func(*Record) string, keep func(*Record) bool) {
-		c.of = of
-		c.rows = make([]*Record, 0, len(sorted))
-		for _, r := range sorted {
-			if keep == nil || keep(r) {
-				c.rows = append(c.rows, r)
+	return x.ranking
+}
+
+// stronger orders records that one name finds: usable ones first, then by the policy.
+func (p *policy) stronger(l, r *Record) int {
+	if c := p.standing(l) - p.standing(r); c != 0 {
+		return c
+	}
+	order, _ := p.compare(l, r)
+	return order
+}
+
+func (p *policy) standing(r *Record) int {
+	switch {
+	case r.State == Shadowed:
+		return 2
+	case r.State == Disabled && !p.switchesLate(): // there it keeps its name
+		return 3
+	case r.State == Untrusted:
+		return 4
+	case r.State == Invalid:
+		return 5
+	case r.Source.Namespace != "" || r.Address != r.Skill.Name:
+		return 1
+	}
+	return 0
+}
+
+// byAlias returns the other paths of records, sorted.
+func (x *index) byAlias() []alias {
+	x.named.Do(func() {
+		for _, r := range x.all {
+			for _, p := range r.Aliases {
+				x.aliases = append(x.aliases, alias{p, r})
 			}
 		}
-		slices.SortStableFunc(c.rows, func(l, r *Record) int { return strings.Compare(of(l), of(r)) })
+		slices.SortStableFunc(x.aliases, func(l, r alias) int { return strings.Compare(l.path, r.path) })
+	})
+	return x.aliases
+}
+
+// index is never nil; that of a Snapshot that no registry made knows nothing.
+func (s *Snapshot) index() *index {
+	if s.lookup == nil {
+		return new(index)
 	}
-	fill(&x.name, nameOf, nil)
-	fill(&x.key, keyOf, nil)
-	fill(&x.handle, handleOf, nil)
-	fill(&x.id, idOf, func(r *Record) bool { return r.Skill.Meta.ID != "" })
-	fill(&x.dirName, dirNameOf, func(r *Record) bool { return dirNameOf(r) != r.Skill.Name })
-	fill(&x.address, addressOf, func(r *Record) bool { return r.Address != r.Skill.Name })
-	fill(&x.dir, dirOf, func(r *Record) bool { return r.Dir != "" })
-	fill(&x.location, locationOf, nil)
-	fill(&x.inner, pathOf, func(r *Record) bool { return r.Dir == "" })
-	for _, r := range s.All {
-		for _, p := range r.Aliases {
-			x.aliases = append(x.aliases, alias{p, r})
-		}
-	}
-	slices.SortStableFunc(x.aliases, func(l, r alias) int { return strings.Compare(l.path, r.path) })
+	return s.lookup
 }
 
 // Lookup is the one rule of how a name finds a skill: exact name, key, handle, skill
@@ -126,10 +176,10 @@ func (x *index) build(a *arbiter) {
 // LookupForModel. The error is *UnknownError or *AmbiguousError. Selectors are
 // compared as text and never opened.
 func (s *Snapshot) Lookup(selector string) (*Record, error) {
-	if p := s.lookup.policy; p != nil && len(p.Lookup) > 0 {
+	if p := s.index().policy; p != nil && len(p.Lookup) > 0 {
 		return s.lookupAs(p, selector)
 	}
-	own := unprefixed(s.lookup.name.find(selector))
+	own := unprefixed(s.index().name.find(selector))
 	if own != nil && usable(own) {
 		return own, nil
 	}
@@ -153,7 +203,7 @@ func (s *Snapshot) Lookup(selector string) (*Record, error) {
 	if own != nil {
 		return own, nil
 	}
-	for _, c := range [...]*column{&s.lookup.address, &s.lookup.dirName} {
+	for _, c := range [...]*column{&s.index().address, &s.index().dirName} {
 		switch found := usableFirst(c.find(selector)); {
 		case len(found) == 1:
 			return found[0], nil
@@ -212,10 +262,10 @@ func (s *Snapshot) LookupForModel(selector string) (*Record, error) {
 
 // byAddress returns the record of an exact address, or nil.
 func (s *Snapshot) byAddress(address string) *Record {
-	if r := first(s.lookup.address.find(address)); r != nil {
+	if r := first(s.index().address.find(address)); r != nil {
 		return r
 	}
-	return first(s.lookup.name.find(address))
+	return first(s.index().name.find(address))
 }
 
 func first(rs []*Record) *Record {
@@ -268,9 +318,9 @@ func (s *Snapshot) lookupAt(sel string) (*Record, error) {
 		return nil, nil
 	}
 	name, origin := sel[:at], strings.ReplaceAll(sel[at+1:], `\`, "/")
-	named := s.lookup.key.find(fold.Key(name))
+	named := s.index().key.find(fold.Key(name))
 	if len(named) == 0 {
-		named = s.lookup.handle.find(fold.Handle(name))
+		named = s.index().handle.find(fold.Handle(name))
 	}
 	if len(named) == 0 {
 		return nil, nil
@@ -297,7 +347,7 @@ func (s *Snapshot) lookupAt(sel string) (*Record, error) {
 // below says whether a directory lies at or below a path, absolute or relative to
 // the workspace.
 func (s *Snapshot) below(dir, prefix string) bool {
-	if prefix = s.lookup.path(prefix); prefix == "" || dir == "" {
+	if prefix = s.index().path(prefix); prefix == "" || dir == "" {
 		return false
 	}
 	dir = strings.ReplaceAll(dir, `\`, "/")
@@ -320,7 +370,7 @@ func (s *Snapshot) lookupPath(sel string) *Record {
 	if strings.Contains(sel, "://") {
 		loc := strings.TrimSuffix(sel, "/")
 		for _, l := range [...]string{loc, loc + "/" + source.SkillFile} {
-			if r := first(s.lookup.location.find(l)); r != nil {
+			if r := first(s.index().location.find(l)); r != nil {
 				return r
 			}
 		}
@@ -332,7 +382,7 @@ func (s *Snapshot) lookupPath(sel string) *Record {
 	if r := s.innerPath(path.Clean(strings.ReplaceAll(sel, `\\`, "/"))); r != nil {
 		return r
 	}
-	p := s.lookup.path(sel)
+	p := s.index().path(sel)
 	if p == "" {
 		return nil
 	}
@@ -340,10 +390,10 @@ func (s *Snapshot) lookupPath(sel string) *Record {
 		if dir != p && !strings.EqualFold(path.Base(p), source.SkillFile) {
 			break
 		}
-		if r := first(s.lookup.dir.find(dir)); r != nil {
+		if r := first(s.index().dir.find(dir)); r != nil {
 			return r
 		}
-		al := s.lookup.aliases
+		al := s.index().byAlias()
 		i := sort.Search(len(al), func(i int) bool { return al[i].path >= dir })
 		if i < len(al) && al[i].path == dir {
 			return al[i].r
@@ -355,13 +405,13 @@ func (s *Snapshot) lookupPath(sel string) *Record {
 // innerPath finds a skill that does not lie on the disk by its path, with or without
 // the skill file behind it.
 func (s *Snapshot) innerPath(p string) *Record {
-	if r := first(s.lookup.inner.find(p)); r != nil {
+	if r := first(s.index().inner.find(p)); r != nil {
 		return r
 	}
 	if !strings.EqualFold(path.Base(p), source.SkillFile) {
 		return nil
 	}
-	return first(s.lookup.inner.find(path.Dir(p)))
+	return first(s.index().inner.find(path.Dir(p)))
 }
 
 // The bounds of what counts as a close name.

@@ -94,17 +94,17 @@ func unprefixed(rs []*Record) *Record {
 
 // typed finds a record that no plugin prefixes by key, handle or id.
 func (s *Snapshot) typed(sel string) (*Record, error) {
-	if r := unprefixed(s.lookup.key.find(fold.Key(sel))); r != nil {
+	if r := unprefixed(s.index().key.find(fold.Key(sel))); r != nil {
 		return r, nil
 	}
 	if name := strings.TrimPrefix(sel, "/"); !strings.ContainsAny(name, `/\`) { // "/name" is how people start a skill; a path is no name
 		if h := fold.Handle(name); h != "" {
-			if r := unprefixed(s.lookup.handle.find(h)); r != nil {
+			if r := unprefixed(s.index().handle.find(h)); r != nil {
 				return r, nil
 			}
 		}
 	}
-	ids := slices.DeleteFunc(slices.Clone(s.lookup.id.find(sel)), func(r *Record) bool { return r.Source.Namespace != "" })
+	ids := slices.DeleteFunc(slices.Clone(s.index().id.find(sel)), func(r *Record) bool { return r.Source.Namespace != "" })
 	if ids = usableFirst(ids); len(ids) > 1 {
 		return nil, &AmbiguousError{Selector: sel, Candidates: addressesOf(ids)}
 	}
@@ -126,8 +126,8 @@ func (s *Snapshot) ofPlugin(sel string, may func(*Record) bool) (*Record, error)
 			}
 		}
 	}
-	if take(s.lookup.key.find(name)); len(found) == 0 && !strings.ContainsAny(name, `/\`) && name != "" {
-		take(s.lookup.handle.find(fold.Handle(name)))
+	if take(s.index().key.find(name)); len(found) == 0 && !strings.ContainsAny(name, `/\`) && name != "" {
+		take(s.index().handle.find(fold.Handle(name)))
 	}
 	if len(found) > 1 {
 		return nil, &AmbiguousError{Selector: sel, Candidates: addressesOf(found)}

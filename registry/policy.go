@@ -42,6 +42,7 @@ type policy struct {
 	Lookup    []string                `json:"lookup"`    // names of finders, in their order; none = deft's way
 
 	rank      map[source.Kind]int
+	within    []string       // steps of Order that tell two skills of one source apart
 	position  map[string]int // of a source in the order of configuration, by id
 	workspace string
 }
@@ -57,6 +58,11 @@ func policyFor(d skill.Dialect) (policy, error) {
 	p, ok := all[d]
 	if !ok {
 		p = all[skill.Deft]
+	}
+	for _, step := range p.Order {
+		if step == "form" || step == "last" {
+			p.within = append(p.within, step)
+		}
 	}
 	p.rank = map[source.Kind]int{}
 	for i, group := range p.Kinds {
@@ -167,7 +173,11 @@ func (p *policy) compare(a, b *Record) (order int, step string) {
 	if c := outside(a) - outside(b); c != 0 {
 		return c, "package"
 	}
-	for _, s := range p.Order {
+	asked := p.Order
+	if a.Source.ID == b.Source.ID {
+		asked = p.within // the others compare sources
+	}
+	for _, s := range asked {
 		if c := steps[s](p, a, b); c != 0 {
 			return c, s
 		}

@@ -226,7 +226,7 @@ func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*
 	r.listings, r.shown = listings, shown
 	r.latest.Store(&scanned{r.sources, listings})
 	a := &arbiter{r: r, out: &Snapshot{Version: r.first, Complete: true, Generated: start}}
-	a.out.lookup.workspace, a.out.lookup.locations = r.c.Workspace, r.locations
+	a.out.lookup = &index{workspace: r.c.Workspace, locations: r.locations}
 	next := a.arbitrate(ctx, shown)
 	next.Metrics.ElapsedMS = r.c.Now().Sub(start).Milliseconds()
 	if old != nil {

@@ -63,7 +63,7 @@ type Snapshot struct {
 	Metrics     Metrics
 	Complete    bool
 
-	lookup  index
+	lookup  *index
 	sources []Root
 }
 
