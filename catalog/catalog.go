@@ -140,12 +140,13 @@ type Catalog struct {
 	setting string // all that decides the Key but the skills
 }
 
-// Prefix returns the stable part of the prompt: guidance and block; "" when no
-// skill is visible, whatever Stable holds. In dialect mastra it is the block alone.
+// Prefix returns the stable part of the prompt: guidance and block; when no skill is
+// visible nothing, whatever Stable holds. In dialect mastra it is the block alone, and
+// the advice to search first, which needs no skill.
 func (c Catalog) Prefix() string {
 	switch {
 	case c.Report.visible() == 0:
-		return ""
+		return c.Guidance.Text
 	case c.apart():
 		return c.Stable.Text
 	}

@@ -21,6 +21,8 @@ type dialect struct {
 	marked   bool                   // a list says where a skill of doubtful or foreign origin comes from
 	hinted   bool                   // the argument hint stands behind the name
 	empty    bool                   // without skills the block stands there empty
+	blind    bool                   // the advice to search first needs no skill
+	inTree   bool                   // a place is where the skill lies in its source, not on the disk
 	collated bool                   // in the order of the root locale, not bytewise
 	caps     caps                   // how much of a skill's own words
 	rule     rule                   // the budget; the zero rule is none
@@ -91,7 +93,7 @@ var dialects = map[skill.Dialect]*dialect{
 	},
 	skill.Mastra: {
 		format: XML, modes: []Mode{ModeStable, ModeSearch}, filters: basic, names: byName,
-		empty: true, collated: true, guidance: "mastra",
+		empty: true, blind: true, inTree: true, collated: true, guidance: "mastra",
 		kinds: map[source.Kind]string{source.Managed: "managed", source.Package: "external", "": "local"},
 	},
 	skill.Minara: {
@@ -116,6 +118,13 @@ var dialects = map[skill.Dialect]*dialect{
 		concede: concedeEvenly, rule: rule{fraction: 0.02, unknown: 8000, unit: Tokens, unitUnknown: Chars},
 	},
 }
+
+// ProcessorID and ProcessorName are what hosts of dialect mastra call the part of a
+// prompt that a Catalog is.
+const (
+	ProcessorID   = "skills-processor"
+	ProcessorName = "Skills Processor"
+)
 
 // accepted lists what an option may be, for messages.
 func (d *dialect) accepted() []Mode { return append([]Mode{ModeAuto}, d.modes...) }

@@ -87,7 +87,12 @@ func recipeOf(r *registry.Record, s *shape, u Unit, places map[string]string) re
 		k.whenToUse = r.Skill.Meta.WhenToUse
 	}
 	if s.located {
-		k.location = cmp.Or(places[r.Address], locationOf(r))
+		if k.location = places[r.Address]; k.location == "" {
+			k.location = locationOf(r)
+			if s.d.inTree {
+				k.location = r.Path() + "/SKILL.md"
+			}
+		}
 	}
 	if s.sourced {
 		k.source = string(r.Source.Kind)

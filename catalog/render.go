@@ -167,7 +167,7 @@ func (r *Renderer) render(ctx context.Context, in Input, o options) (Catalog, er
 	c.Stable.Text = p.stableText(measured, words)
 	p.exact(c.Stable.Text)
 	c.Report = p.report(in, lines)
-	if c.Report.visible() > 0 {
+	if c.Report.visible() > 0 || o.d.blind && p.o.mode == ModeSearch {
 		c.Guidance.Text = guidance(o.d, p.o.mode, in)
 		c.Guidance.Tokens, _ = r.words.measure(Tokens, measureOf(Tokens, r.counter))(c.Guidance.Text)
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // groups are the lines of the suite that concern discovery, views, names and validity.
-var groups = map[string]int{"W": 128, "V": 18, "D": 24, "G": 3, "T": 40, "S": 17, "R": 14}
+var groups = map[string]int{"W": 128, "V": 18, "D": 24, "G": 3, "T": 40, "P": 37, "S": 17, "R": 14}
 
 // left are the lines without a test here, each with its reason.
 var left = map[string]string{
@@ -208,6 +208,8 @@ type setup struct {
 	fileTimes bool
 	views     registry.Views
 	sources   []source.Source
+	async     bool // a turn does not wait for a check
+	report    func(skill.Diagnostic)
 }
 
 func open(t *testing.T, s setup) *host {
@@ -238,7 +240,7 @@ func (h *host) open(s setup) (*registry.Registry, error) {
 		v.Reads = s.fsys
 	}
 	return registry.Open(h.t.Context(), registry.Config{
-		Dialect: skill.Mastra, Workspace: s.workspace, Sources: s.sources, Now: h.now, Blocking: true, Views: v,
+		Dialect: skill.Mastra, Workspace: s.workspace, Sources: s.sources, Now: h.now, Blocking: !s.async, Report: s.report, Views: v,
 	})
 }
 
