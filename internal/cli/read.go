@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/source"
 )
 
 // maxRead bounds one file that read shows.
@@ -88,9 +90,19 @@ func (r *run) text(s string) {
 // fileOf reads one file of a skill through its source, which confines it.
 func fileOf(ctx context.Context, rec *registry.Record, path string) ([]byte, error) {
 	f, err := rec.From.Open(ctx, rec.Entry, path)
+	for _, same := range spellings(rec, path) {
+		if err == nil {
+			break
+		}
+		f, err = rec.From.Open(ctx, rec.Entry, same)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(Negative, "file_missing", "file %q of skill %q: not there", path, rec.Skill.Name)
+		missing := fail(Negative, "file_missing", "file %q of skill %q: not there", path, rec.Skill.Name)
+		if files := filesOf(ctx, rec); files != "" {
+			return nil, missing.hinted("hint.files", files)
+		}
+		return nil, missing
 	case err != nil:
 		return nil, fail(Refused, "file_refused", "file %q of skill %q: %s", path, rec.Skill.Name, err)
 	}
@@ -103,6 +115,42 @@ func fileOf(ctx context.Context, rec *registry.Record, path string) ([]byte, err
 		return nil, fmt.Errorf("file %q of skill %q: %w", path, rec.Skill.Name, err)
 	}
 	return data, nil
+}
+
+// spellings are other ways to write a path in a skill: as it is shown, from the root of
+// the disk on, and with the separators of another system.
+func spellings(rec *registry.Record, path string) []string {
+	slashed := strings.ReplaceAll(path, `\`, "/")
+	var out []string
+	for _, dir := range []string{rec.Dir, rec.RealDir} {
+		if rel, ok := strings.CutPrefix(slashed, filepath.ToSlash(dir)+"/"); ok && dir != "" {
+			out = append(out, rel)
+		}
+	}
+	if slashed != path {
+		out = append(out, slashed)
+	}
+	return out
+}
+
+// maxFiles bounds how many files a message names.
+const maxFiles = 10
+
+// filesOf names the files of a skill, "" where they cannot be told.
+func filesOf(ctx context.Context, rec *registry.Record) string {
+	_, files, err := source.Tree(ctx, rec.Entry)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, f := range files {
+		if len(names) == maxFiles {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, f.Path)
+	}
+	return strings.Join(names, ", ")
 }
 
 // lineRange reads A-B, A- or A.
