@@ -190,10 +190,14 @@ func (s *Snapshot) lookupAs(p *policy, sel string) (*Record, error) {
 	if e := s.index().ambiguous[sel]; e != nil {
 		return nil, e
 	}
-	if sel == "" || hostile(sel) {
+	if sel == "" {
 		return s.lastly(sel)
 	}
-	for _, way := range p.Lookup {
+	ways := p.Lookup
+	if hostile(sel) {
+		ways = ways[:1] // a skill may be called anything; no place is
+	}
+	for _, way := range ways {
 		if r := finders[way](s, sel); r != nil {
 			return r, nil
 		}

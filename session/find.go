@@ -53,6 +53,9 @@ func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record
 // fits reports whether a selector with separators really is the place of r: a lookup
 // that folds names may drop the separators, and then a path would find a name.
 func fits(r *registry.Record, selector string) bool {
+	if selector == r.Skill.Name || selector == r.Address {
+		return true // whatever the name looks like
+	}
 	p := strings.ReplaceAll(selector, `\`, "/")
 	if at := strings.LastIndexByte(p, '@'); at > 0 || !strings.Contains(p, "/") || strings.Contains(p, "://") {
 		return true

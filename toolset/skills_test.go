@@ -12,7 +12,6 @@ import (
 
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
-	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/source"
 )
 
@@ -451,64 +450,6 @@ func TestUnmetConditionsAreNamedWithoutValues(t *testing.T) {
 	r.State, r.Reasons = registry.Unmet, []registry.Reason{{Code: "manual"}, {Code: "unmet", Message: "requires_env: MAIL_KEY"}}
 	if res := h.call(NameSkill, args("name", "mail")); res.Code != "skill_conditions" || res.Text != `"mail" needs requires_env: MAIL_KEY and cannot be loaded now.` {
 		t.Errorf("%s %s", res.Code, res.Text)
-	}
-}
-
-// swapping gives each turn another Snapshot of the same registry.
-type swapping struct{ reg *registry.Registry }
-
-func (s swapping) Snapshot() *registry.Snapshot { return s.reg.Snapshot() }
-
-func TestManySessionsWhileTheSnapshotIsSwapped(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	write(t, root, map[string]string{"a/SKILL.md": md("a", "", "A $ARGUMENTS\n"), "a/r.md": "R", "b/SKILL.md": md("b", "allowed-tools: Read\n", "B\n")})
-	reg, err := registry.Open(t.Context(), registry.Config{Sources: []source.Source{user("user", root)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := NewSet(Skills(Options{Style: StyleBoth, Searcher: noSearch{}})...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := []struct{ tool, input string }{
-		{NameSkill, `{"name":"a","arguments":"x"}`}, {NameSkill, `{"name":"b"}`}, {NameActivate, `{"ids":["a","b"]}`}, {NameSkillRead, `{"name":"a","path":"r.md"}`},
-		{NameDeactivate, `{"name":"a"}`}, {NameSkillSearch, `{"query":"x"}`}, {NameSkill, `{"name":"nope"}`}, {NameSkillRead, `{"name":"b","path":"no"}`},
-	}
-	known := map[string]bool{"": true, "skill_unknown": true, "file_unknown": true, "skill_not_active": true}
-	done := make(chan struct{})
-	for range 25 {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			s, err := session.New(context.Background(), session.Options{Snapshots: swapping{reg}})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for i := range 10 {
-				turn, err := s.Begin(context.Background(), session.TurnInput{})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for j := range 4 {
-					c := calls[(i*3+j)%len(calls)]
-					tool, _ := set.Get(c.tool)
-					if res, err := tool.Call(context.Background(), Call{Input: []byte(c.input), Turn: turn}); err != nil || !known[res.Code] {
-						t.Errorf("%s %s: %v %s", c.tool, c.input, err, res.Text)
-					}
-				}
-				turn.End()
-			}
-		}()
-	}
-	for range 3 {
-		if _, err := reg.Refresh(t.Context(), registry.RefreshOptions{Full: true}); err != nil {
-			t.Error(err)
-		}
-	}
-	for range 25 {
-		<-done
 	}
 }
 
