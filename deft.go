@@ -111,6 +111,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skills of %s: %w", o.Workspace, err)
 	}
+	if o.Search.Dialect == "" {
+		o.Search.Dialect = o.Dialect
+	}
 	if dir := o.indexDir(); dir != "" && o.Search.Dir == "" {
 		o.Search.Dir, o.Search.Stamp = o.searchDir(), buildStamp()
 	}

@@ -28,6 +28,10 @@
 //	parse.go      what a query's text means: words, "phrases", -exclusions, exact names
 //	common.go     how rare a word is among the usual skills (common.txt): the measure of evidence
 //	snippet.go    the lines that show why a skill was found
+//	embedder.go   texts to vectors, over HTTP; the breaker
+//	vectors.go    which texts have vectors, and where they are kept
+//	hybrid.go     ranks by words and by vectors made one
+//	texts.go      plain BM25 over whole texts; mastra.go is that dialect's search with it
 //	scan.go       the fallback that needs no index
 //	README.md     the measured figures and how to measure them again
 package search

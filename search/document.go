@@ -40,6 +40,7 @@ type Document struct {
 	Trust       string // source.Trust
 	Source      string // source.Info.ID
 	Location    string
+	Path        string // the skill's folder as its source lists it; "" = Address
 	Description string
 	Aliases     []string
 	Keywords    []string
@@ -117,7 +118,7 @@ func documentOf(rec *registry.Record) *document {
 	s, e := rec.Skill, rec.Entry
 	d := Document{
 		Address: rec.Address, ID: s.ID(), Name: s.Name, Description: s.Description,
-		Kind: string(e.Source.Kind), Trust: string(e.Source.Trust), Source: e.Source.ID, Location: e.Location,
+		Kind: string(e.Source.Kind), Trust: string(e.Source.Trust), Source: e.Source.ID, Location: e.Location, Path: rec.Path(),
 		When: s.Meta.WhenToUse, Digest: s.File, Body: s.Body,
 		Keywords: slices.Concat(s.Meta.Tags, s.Meta.ModeSlugs),
 	}

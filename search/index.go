@@ -42,6 +42,7 @@ type scope struct {
 	moved      atomic.Bool // references may have changed since they were indexed
 	looking    sync.Mutex  // held by who looks at references
 
+	texts     texts // in dialect mastra, in the place of gen's parts
 	vectors   vectorStore
 	embedding sync.Mutex // held while vectors are asked for
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // Field is one weighted part of a skill's text.
@@ -43,6 +45,9 @@ type FieldParam struct{ Weight, B float64 }
 
 // Options are the parameters of an Index. The zero value means DefaultOptions.
 type Options struct {
+	// Dialect mastra ranks bodies and references as that system does, by fixed
+	// parameters, and keeps nothing in Dir; every other is deft's own search.
+	Dialect skill.Dialect
 	// K1 says how soon repeated words stop to count; 0 means the default. Skills are
 	// long, so it is larger than the 1.2 usual for short texts.
 	K1 float64

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
 )
 
 const defaultTopK, maxTopK = 5, 100
@@ -102,6 +103,9 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 		return Result{}, ErrClosed
 	}
 	s := x.scope(q.Scope)
+	if x.opt.Dialect == skill.Mastra {
+		return x.mastra(ctx, s, q)
+	}
 	g, building, err := x.ready(ctx, s)
 	if err != nil {
 		return Result{}, err
