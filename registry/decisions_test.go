@@ -99,4 +99,18 @@ func TestTheOwnViewFollowsTheRegistry(t *testing.T) {
 	lookup(t, s, "late")
 	lookup(t, s, "shop-rules")
 	want(t, "the registry", len(r.Snapshot().Winners), 2)
+
+	// A watched registry's view hears of the packages at the next turn.
+	watching(t, r, quick)
+	watched := r.Own()
+	defer watched.Close()
+	if _, err := watched.ForTurn(t.Context(), "packages/shop/src/cart.txt"); err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.WriteFile(c.Path("project", "packages/shop/.agents/skills/shop-rules/SKILL.md"), []byte("---\nname: shop-rules\ndescription: Newer.\n---\nx\n"), 0o644))
+	s, err := watched.ForTurn(t.Context(), "packages/shop/src/cart.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "edited", lookup(t, s, "shop-rules").Skill.Description, "Newer.")
 }

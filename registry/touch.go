@@ -163,11 +163,13 @@ const outer = 1 << 20
 func (v *View) rebuild(ctx context.Context) error {
 	base := v.c.reg
 	c := base.c
+	v.base = base.Snapshot().Version // before what is newer still
 	latest := base.latest.Load()
 	c.Sources, c.Arrivals = slices.Clone(latest.sources), nil // arrivals make another version of base
 	c.Report, c.Index = nil, ""                               // what base found it has reported and kept
-	c.Cooldown = 1                                            // nobody watches the packages: each turn has them looked at
-	v.base = base.Snapshot().Version
+	// Nobody watches the packages: each turn has them looked at, and waits for it where a
+	// watcher would have told of every other change.
+	c.Cooldown, c.Blocking = 1, c.Blocking || base.covered.Load()
 	known := slices.Clone(latest.listings)
 	for _, p := range v.packages {
 		for i, src := range p.Sources {
