@@ -14,6 +14,7 @@ type builder struct {
 	an    *analyzer
 	ids   map[string]uint32
 	names []string
+	wide  []bool // by term: a unit of an unspaced script
 	lists []growing
 	docs  []*document
 	lens  [][fieldCount]uint32
@@ -22,8 +23,13 @@ type builder struct {
 	seen  []counted
 	field Field
 	lens1 [fieldCount]uint32
+	mixed bool // the open document has a unit of an unspaced script
 	count func(term []byte, start int) bool
 }
+
+// wideMark stands, as a word that no text holds, in every document with a unit of an
+// unspaced script.
+const wideMark = "\x00wide"
 
 type counted struct {
 	id uint32
@@ -46,6 +52,7 @@ func newBuilder(opt *Options, an *analyzer) *builder {
 		b.seen[at].tf[b.field]++
 		b.seen[at].mask |= 1 << b.field
 		b.lens1[b.field]++
+		b.mixed = b.mixed || b.wide[id]
 		return true
 	}
 	return b
@@ -55,6 +62,7 @@ func (b *builder) intern(term string) uint32 {
 	id := uint32(len(b.names))
 	b.ids[term] = id
 	b.names = append(b.names, term)
+	b.wide = append(b.wide, isUnit([]byte(term)))
 	b.lists = append(b.lists, growing{})
 	b.slot = append(b.slot, -1)
 	return id
@@ -69,6 +77,9 @@ func (b *builder) text(f Field, s string) {
 // close ends the open document and keeps it under the next number.
 func (b *builder) close(d *document) {
 	doc := uint32(len(b.docs))
+	if b.mixed {
+		b.mark()
+	}
 	for i := range b.seen {
 		c := &b.seen[i]
 		b.lists[c.id].add(doc, &c.counts)
@@ -76,7 +87,18 @@ func (b *builder) close(d *document) {
 	}
 	b.docs = append(b.docs, d)
 	b.lens = append(b.lens, b.lens1)
-	b.seen, b.lens1 = b.seen[:0], [fieldCount]uint32{}
+	b.seen, b.lens1, b.mixed = b.seen[:0], [fieldCount]uint32{}, false
+}
+
+// mark adds wideMark to the open document, without length.
+func (b *builder) mark() {
+	id, ok := b.ids[wideMark]
+	if !ok {
+		id = b.intern(wideMark)
+	}
+	c := counted{id: id}
+	c.mask, c.tf[Body] = 1<<Body, 1
+	b.seen = append(b.seen, c)
 }
 
 // part packs what was built. The builder must not be used again.
@@ -120,9 +142,13 @@ func (g *growing) add(doc uint32, c *counts) {
 		}
 		return
 	}
-	g.codes = append(g.codes, 0x80|c.mask)
+	g.codes = append(g.codes, manyFields|c.mask)
 	for m := c.mask; m != 0; m &= m - 1 {
-		g.codes = binary.AppendUvarint(g.codes, uint64(c.tf[bits.TrailingZeros8(m)]))
+		n := uint64(c.tf[bits.TrailingZeros8(m)])
+		if m == c.mask {
+			n = n<<1 | uint64(c.mask>>Code)
+		}
+		g.codes = binary.AppendUvarint(g.codes, n)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 // files of several programs lie side by side, in any order, and a lost one costs time.
 // It begins with fileMagic and the digest of the parameters; a checksum ends it.
 const (
-	fileMagic  = "deft search 1\n"
+	fileMagic  = "deft search 2\n"
 	anyMagic   = "deft search "
 	fileBegin  = "gen-"
 	fileEnding = ".seg"

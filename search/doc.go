@@ -16,7 +16,9 @@
 //	disk.go       the index between two starts
 //	search.go     Search and Scan: views and filters, the best hits, exact names
 //	document.go   which text of a skill is indexed, and in which field
-//	tokens.go     text to words; stem.go and stopwords.txt beside it
+//	guidance.go   what a skill says about its own use: for what, for what not
+//	tokens.go     text to words; stem.go, han.go and stopwords.txt beside it
+//	also.go       what words of a request mean in the words of skills (also.txt)
 //	segment.go    postings on the way out: lists, blocks, the cursor
 //	builder.go    postings on the way in: building, packing, merging
 //	maxscore.go   the walk over the lists, which skips what cannot be a hit

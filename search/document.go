@@ -216,9 +216,9 @@ func (b *builder) index(ctx context.Context, d *document) {
 	for _, k := range d.Keywords {
 		b.text(Keywords, k)
 	}
-	b.text(Description, d.Description)
+	b.text(Description, purpose(d.Description))
 	for _, l := range d.Locales {
-		b.text(Description, l)
+		b.text(Description, purpose(l))
 	}
 	b.text(When, d.When)
 	if d.Read != nil {
@@ -254,10 +254,7 @@ func (b *builder) body(ctx context.Context, d *document) {
 			Message: fmt.Sprintf("body has %d bytes; the first %d are searched", d.Body.End-d.Body.Start, maxBody),
 		})
 	}
-	b.text(Body, body)
-	for _, h := range headings(body) {
-		b.text(Headings, h)
-	}
+	eachLine(body, b.text)
 }
 
 func (b *builder) references(ctx context.Context, d *document) {
@@ -387,25 +384,6 @@ func span(b []byte, i int) (end int, blank bool) {
 // isEncoded reports whether c belongs to the base64 alphabet.
 func isEncoded(c byte) bool {
 	return byteClass[c] != otherByte && byteClass[c] != joinByte || c == '+' || c == '/' || c == '='
-}
-
-// headings returns the text of the heading lines of a Markdown body.
-func headings(body string) (out []string) {
-	fence := ""
-	for line := range strings.Lines(body) {
-		text := strings.TrimLeft(line, " ")
-		switch {
-		case fence != "":
-			if strings.HasPrefix(text, fence) {
-				fence = ""
-			}
-		case strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~"):
-			fence = text[:3]
-		case strings.HasPrefix(text, "#"):
-			out = append(out, strings.TrimLeft(text, "# "))
-		}
-	}
-	return out
 }
 
 // clip cuts s to at most n bytes, at the border of a character.

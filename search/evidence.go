@@ -16,8 +16,8 @@ type acc struct {
 // points; live is the number of documents.
 func (a *acc) note(w *weighed, live int, got int64, mask uint8) {
 	a.score += got
-	if w.idf > 0 {
-		a.sure += int64(math.Round(float64(float64(got) * float64(w.rare/w.idf))))
+	if w.worth > 0 {
+		a.sure += int64(math.Round(float64(float64(got) * float64(float64(w.weight()*w.rare)/w.worth))))
 	}
 	if w.bit >= 0 {
 		a.cover |= 1 << w.bit

@@ -28,7 +28,7 @@ func exhaustive(x *Index, q Query) (hits []*found, total int) {
 			}
 			for c := part.list(w.list[i]); c.doc != finished; c.next() {
 				if c.read(); c.mask&n.fields != 0 {
-					all[c.doc].score += n.contribution(float64(w.weight()*w.idf), &c.counts, &part.lens[c.doc])
+					all[c.doc].score += n.contribution(w.worth, &c.counts, &part.lens[c.doc])
 					matched[c.doc] = true
 				}
 			}

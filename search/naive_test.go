@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -27,12 +28,13 @@ func naiveScores(docs []Document, query string) map[string]int64 {
 		}
 		return n
 	}
-	tf := make([][3]map[string]int, len(docs))
-	fields := [3]Field{Name, Description, Body}
-	var sums, filled [3]int
+	tf := make([][4]map[string]int, len(docs))
+	fields := [4]Field{Name, Description, Body, Headings} // a short body is its own beginning
+	var sums, filled [4]int
 	for i, d := range docs {
 		raw, _ := d.Read(context.Background(), "")
-		tf[i] = [3]map[string]int{count(true, d.Name), count(false, d.Description), count(false, string(raw[d.Body.Start:]))}
+		body := count(false, string(raw[d.Body.Start:]))
+		tf[i] = [4]map[string]int{count(true, d.Name), count(false, d.Description), body, body}
 		for f := range fields {
 			if n := size(tf[i][f]); n > 0 {
 				sums[f] += n
@@ -40,15 +42,27 @@ func naiveScores(docs []Document, query string) map[string]int64 {
 			}
 		}
 	}
+	wide := 0 // documents with a word of a script without blanks
+	for i := range docs {
+		for f := range fields {
+			if slices.ContainsFunc(slices.Collect(maps.Keys(tf[i][f])), func(t string) bool { return isUnit([]byte(t)) }) {
+				wide++
+				break
+			}
+		}
+	}
 	scores := map[string]int64{}
-	for term, q := range count(false, query) {
-		n := 0
+	for _, q := range an.parse(Query{Text: query, Plain: true}).terms {
+		term, n, all := q.term, 0, len(docs)
+		if q.cjk {
+			all = wide
+		}
 		for i := range docs {
 			if tf[i][0][term]+tf[i][1][term]+tf[i][2][term] > 0 {
 				n++
 			}
 		}
-		idf := math.Log(1 + (float64(len(docs)-n)+0.5)/(float64(n)+0.5))
+		idf := math.Log(1 + (float64(all-n)+0.5)/(float64(n)+0.5))
 		for i, d := range docs {
 			sum := 0.0
 			for f, field := range fields {
@@ -59,7 +73,7 @@ func naiveScores(docs []Document, query string) map[string]int64 {
 				}
 			}
 			if sum > 0 {
-				scores[d.Address] += int64(math.Round(1024 * (1 + math.Log(float64(q))) * idf * sum * (o.K1 + 1) / (sum + o.K1)))
+				scores[d.Address] += int64(math.Round(1024 * q.weight() * idf * math.Pow(an.rarity(term, n, len(docs)), 0.25) * sum * (o.K1 + 1) / (sum + o.K1)))
 			}
 		}
 	}

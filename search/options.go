@@ -15,15 +15,16 @@ type Field uint8
 const (
 	Name        Field = iota // name and its parts, aliases
 	Keywords                 // tags, routing keywords and stages
-	Description              // description in every language
-	When                     // when_to_use
-	Headings                 // heading lines of the body
-	Body                     // the body, headings included
+	Description              // description in every language, without what it says the skill is not for
+	When                     // when_to_use, and the sections of the body that say it
+	Headings                 // heading lines of the body, and how it begins
+	Body                     // the body without code, headings included
 	References               // text files below references/
+	Code                     // code blocks of the body
 	fieldCount
 )
 
-var fieldNames = [fieldCount]string{"name", "keywords", "description", "when", "headings", "body", "references"}
+var fieldNames = [fieldCount]string{"name", "keywords", "description", "when", "headings", "body", "references", "code"}
 
 // String is the name that flags and JSON use.
 func (f Field) String() string {
@@ -87,10 +88,11 @@ func DefaultOptions() Options {
 		Name:        {6, 0.3},
 		Keywords:    {4, 0.4},
 		Description: {4, 0.6},
-		When:        {2.5, 0.6},
-		Headings:    {1.5, 0.6},
+		When:        {2, 0.6},
+		Headings:    {1, 0.6},
 		Body:        {1, 0.9},
 		References:  {0.5, 0.75},
+		Code:        {0.5, 0.75},
 	}}
 }
 

@@ -60,11 +60,32 @@ func (an *analyzer) parse(q Query) question {
 		tokens++
 		return tokens < maxTokens
 	})
+	out.plainer()
+	an.also(&out, text)
 	out.words = strings.Fields(folded(text))
 	if len(out.terms) == 0 && len(out.phrases) == 0 {
 		out.diags = append(out.diags, note("search_empty_query", "query has no words to look for"))
 	}
 	return out
+}
+
+// plainer leaves out pairs of two Hiragana, which are grammar, if anything else stays.
+func (out *question) plainer() {
+	grammar := func(a asked) bool {
+		n := 0
+		for _, r := range a.term {
+			if r < 0x3041 || r > 0x309F {
+				return false
+			}
+			n++
+		}
+		return n > 1
+	}
+	if slices.ContainsFunc(out.terms, func(a asked) bool { return !grammar(a) }) {
+		before := len(out.terms)
+		out.terms = slices.DeleteFunc(out.terms, grammar)
+		out.units -= before - len(out.terms)
+	}
 }
 
 // operators takes phrases and exclusions out of text; the words of a phrase stay, as

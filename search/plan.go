@@ -10,11 +10,12 @@ import (
 // weighed is one known term, ready to be scored.
 type weighed struct {
 	asked
-	idf  float64
-	rare float64 // see rarity
-	n    int     // living documents that hold it
-	bit  int     // place among the heaviest, or -1
-	list []int   // its number in each part, -1 where absent
+	idf   float64
+	rare  float64 // see rarity
+	worth float64
+	n     int   // living documents that hold it
+	bit   int   // place among the heaviest, or -1
+	list  []int // its number in each part, -1 where absent
 }
 
 // plan is a question against one generation.
@@ -23,13 +24,14 @@ type plan struct {
 	opt    Options
 	an     *analyzer
 	fields uint8 // which fields count
+	wide   int   // living documents with a unit of an unspaced script; -1: not counted yet
 	terms  []weighed
 	total  float64 // idf of the heaviest terms
 	asked  float64 // rarity of every term of the query, known or not
 }
 
 func (g *generation) plan(opt Options, an *analyzer, q question, f Filter) *plan {
-	p := &plan{g: g, opt: opt, an: an, fields: 1<<fieldCount - 1}
+	p := &plan{g: g, opt: opt, an: an, wide: -1, fields: 1<<fieldCount - 1}
 	if len(f.Fields) > 0 {
 		p.fields = 0
 		for _, field := range f.Fields {
@@ -40,7 +42,7 @@ func (g *generation) plan(opt Options, an *analyzer, q question, f Filter) *plan
 		p.fields &^= 1 << References
 	}
 	for _, a := range q.terms {
-		if a.single() {
+		if a.single() && len(q.terms) == 1 {
 			p.expand(a)
 			continue
 		}
@@ -67,8 +69,26 @@ func (p *plan) know(a asked) {
 	if w.n == 0 {
 		return
 	}
-	w.idf = idf(w.n, p.g.live)
+	w.idf = idf(w.n, p.among(a))
+	w.worth = worth(a, w.idf, w.rare)
 	p.terms = append(p.terms, w)
+}
+
+// among returns how many documents could hold the term: a Chinese word is no rarer for
+// the skills that are all in English.
+func (p *plan) among(a asked) int {
+	if !a.cjk {
+		return p.g.live
+	}
+	if p.wide < 0 {
+		p.wide = 0
+		for _, part := range p.g.parts {
+			if at, ok := part.find(wideMark); ok {
+				p.wide += part.holders(at)
+			}
+		}
+	}
+	return p.wide
 }
 
 // expand adds the pairs that begin with a single character.
@@ -104,7 +124,7 @@ func (p *plan) lists(i int, n *norms) []listed {
 	for t := range p.terms {
 		w := &p.terms[t]
 		if at := w.list[i]; at >= 0 {
-			l := listed{weight: float64(w.weight() * w.idf)}
+			l := listed{weight: w.worth}
 			l.most = n.points(l.weight, float64(float64(part.most[at])*drift))
 			l.open(part.segment, at)
 			out = append(out, l)
@@ -146,7 +166,7 @@ func (p *plan) judge(hits []*found) {
 					continue
 				}
 				if c.read(); c.mask&n.fields != 0 {
-					got := n.contribution(float64(w.weight()*w.idf), &c.counts, &part.lens[c.doc])
+					got := n.contribution(w.worth, &c.counts, &part.lens[c.doc])
 					f.note(w, p.g.live, got, c.mask&n.fields)
 				}
 			}
@@ -171,7 +191,7 @@ func (p *plan) explain(f *found) []TermScore {
 		}
 		c.read()
 		row := TermScore{Term: w.term, IDF: w.idf, Count: w.count, TF: map[string]int{}}
-		row.Contribution = n.contribution(float64(w.weight()*w.idf), &c.counts, &part.lens[doc])
+		row.Contribution = n.contribution(w.worth, &c.counts, &part.lens[doc])
 		for m := c.mask; m != 0; m &= m - 1 {
 			f := bits.TrailingZeros8(m)
 			row.TF[fieldNames[f]] = int(c.tf[f])

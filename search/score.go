@@ -25,17 +25,25 @@ const (
 	headlineWeight = 2
 )
 
+// alsoWeight is the share of a word's weight that goes to the words which mean the
+// same; see also.txt.
+const alsoWeight = 0.5
+
 // asked is one distinct term and how often the query says it.
 type asked struct {
 	term     string
 	count    int
 	cjk      bool
 	headline bool
+	also     bool // the query does not say it, but a word that means it
 }
 
 // weight is what repeating a term in the query is worth: much less than as many
 // different ones.
 func (a asked) weight() float64 {
+	if a.also {
+		return alsoWeight
+	}
 	w := 1 + math.Log(float64(a.count))
 	if a.headline {
 		w *= headlineWeight
@@ -74,6 +82,13 @@ type stats struct {
 func idf(n, live int) float64 {
 	has, all := float64(n), float64(live)
 	return math.Log(1 + float64((all-has+0.5)/(has+0.5)))
+}
+
+// worth is a term's weight in a query: how often it is said, its idf, and a little of
+// how rare the word is in any library, since in one of a few trades its usual words
+// look rare. Roots of roots are the same on every machine, powers are not.
+func worth(a asked, idf, rare float64) float64 {
+	return float64(float64(a.weight()*idf) * math.Sqrt(math.Sqrt(rare)))
 }
 
 // add takes a document of those lengths in, or out with sign -1.

@@ -28,7 +28,12 @@ type segment struct {
 	address map[string]uint32
 }
 
-const blockSize = 128
+const (
+	blockSize = 128
+	// manyFields marks the code of several fields: the other bits say which of the first
+	// seven, and the lowest bit of the first count whether there is Code too.
+	manyFields = 0x80
+)
 
 func (s *segment) terms() int { return len(s.df) }
 
@@ -150,7 +155,7 @@ func (c *cursor) read() {
 	for ; c.coded <= c.i && len(c.codes) > 0; c.coded++ {
 		code := c.codes[0]
 		c.codes = c.codes[1:]
-		if code < 0x80 {
+		if code < manyFields {
 			f := min(code>>4, uint8(fieldCount)-1)
 			c.mask, c.tf[f] = 1<<f, uint32(code&15)+1
 			if code&15 == 15 {
@@ -159,10 +164,18 @@ func (c *cursor) read() {
 			}
 			continue
 		}
-		c.mask = code & (1<<fieldCount - 1)
-		for m := c.mask; m != 0; m &= m - 1 {
-			f := bits.TrailingZeros8(m)
-			c.tf[f], c.codes = number(c.codes)
+		low := code &^ manyFields
+		c.mask = low
+		for m := low; m != 0; m &= m - 1 {
+			var n uint32
+			if n, c.codes = number(c.codes); m == low {
+				c.mask |= uint8(n&1) << Code
+				n >>= 1
+			}
+			c.tf[bits.TrailingZeros8(m)] = n
+		}
+		if c.mask>>Code != 0 {
+			c.tf[Code], c.codes = number(c.codes)
 		}
 	}
 }

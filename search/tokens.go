@@ -52,6 +52,7 @@ type analyzer struct {
 	stem   bool
 	stop   map[string]struct{}
 	common map[string]float64 // see rarity
+	table  func() alsoWords   // made at its first use
 }
 
 // usualAnalyzer is the one of the default options, made once.
@@ -70,6 +71,7 @@ func newAnalyzer(o Options) *analyzer {
 	for _, w := range words {
 		a.stop[strings.ToLower(w)] = struct{}{}
 	}
+	a.table = sync.OnceValue(a.readAlso)
 	return a
 }
 
@@ -262,6 +264,7 @@ func (w *walker) wideRun(run string, start int) {
 	if !exact {
 		run = norm.NFKC.String(run)
 	}
+	run = foldHan(run)
 	for i := 0; i < len(run) && !w.done; {
 		kind := scriptAt(run, i)
 		j := i

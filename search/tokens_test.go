@@ -27,7 +27,7 @@ func TestTokensOfEveryScript(t *testing.T) {
 		{"résumé", "résumé resum"},
 		{"ＢＴＣ涨了吗", "btc 涨了 了吗"},
 		{"用GitHub管理", "用 git hub github 管理"},
-		{"週報を書く", "週報 報を を書 書く"},
+		{"週報を書く", "周报 报を を书 书く"},
 		{"문서를 번역", "문서 서를 번역"},
 		{"ไทยนี้", "ไท ทย ยนี้"},
 		{"猫", "猫"},
