@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
 )
 
 // library makes n skills of 8 keywords; the message of 1 KiB hits 2 % of them.
@@ -47,6 +48,70 @@ func benchmarkRoute(b *testing.B, n int) {
 
 func BenchmarkRoute10k(b *testing.B)  { benchmarkRoute(b, 10_000) }
 func BenchmarkRoute100k(b *testing.B) { benchmarkRoute(b, 100_000) }
+
+// worst makes n skills that all hit a message of 64 KiB.
+func worst(n int) (*registry.Snapshot, TurnRoutingContext) {
+	recs := make([]*registry.Record, n)
+	for i := range recs {
+		k := make([]string, 8)
+		for j := range k {
+			k[j] = fmt.Sprintf("w%d", (i*8+j)%8000)
+		}
+		recs[i] = record(fmt.Sprintf("skill-%05d", i), keywords(k...), func(s *skill.Skill) { routing(s).Stages = []string{"decide"} })
+	}
+	var b strings.Builder
+	for i := 0; b.Len() < 64<<10; i++ {
+		fmt.Fprintf(&b, "w%d buy ", i%8000)
+	}
+	return snapshot(recs...), TurnRoutingContext{Message: b.String()}
+}
+
+// BenchmarkRouteWorst shows that the time grows with the hits alone: three sizes on
+// one line.
+func BenchmarkRouteWorst(b *testing.B) {
+	for _, n := range []int{25_000, 50_000, 100_000} {
+		snap, in := worst(n)
+		r, _ := Compile(snap, Options{})
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.Route(context.Background(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompile100k(b *testing.B) {
+	snap, _ := library(100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		r, _ := Compile(snap, Options{})
+		b.ReportMetric(float64(r.footprint())/(1<<20), "MiB")
+	}
+}
+
+// BenchmarkNext100k is a Snapshot in which no keyword changed.
+func BenchmarkNext100k(b *testing.B) {
+	snap, _ := library(100_000)
+	r, _ := Compile(snap, Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		r, _ = r.Next(snap)
+	}
+}
+
+// footprint is what automaton and postings hold, in bytes.
+func (r *Router) footprint() int {
+	m := r.machine
+	n := 4*(len(m.first)+len(m.fail)+len(m.out)+len(m.link)+len(m.size)) + len(m.label)
+	n += 4*len(r.useAt) + 8*len(r.uses) + len(r.triggers)
+	for _, p := range r.patterns {
+		n += 16 + len(p)
+	}
+	return n
+}
 
 func BenchmarkCompile(b *testing.B) {
 	for _, n := range []int{300, 10_000} {

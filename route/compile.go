@@ -54,6 +54,7 @@ type compiled struct {
 	negative []keyword
 	implicit bool // the keyword is the skill's own name
 	crowded  bool // its keywords do not count: there are too many in all
+	noted    []skill.Diagnostic
 	stages   StageSet
 	co       []int32 // targets
 }
@@ -82,9 +83,10 @@ func (r *Router) Retrieves() bool { return !r.opt.NoRetrieve }
 func compile(snap *registry.Snapshot, opt Options, former *Router, limit int) (*Router, []skill.Diagnostic) {
 	c := compiler{r: &Router{opt: opt.withDefaults()}, ids: map[string]int32{}}
 	c.r.scratch.New = func() any { return new(turn) }
+	c.r.skills = make([]compiled, 0, len(snap.Winners))
 	for _, rec := range snap.Winners {
 		if routable(rec) {
-			c.add(rec)
+			c.add(rec, former)
 		}
 	}
 	c.fallback()
@@ -103,7 +105,7 @@ func routable(rec *registry.Record) bool {
 type compiler struct {
 	r     *Router
 	diags []skill.Diagnostic
-	words []declared
+	uses  []declared
 	ids   map[string]int32
 }
 
@@ -121,7 +123,7 @@ func (c *compiler) warn(rec *registry.Record, code, message, fix string) {
 	})
 }
 
-func (c *compiler) add(rec *registry.Record) {
+func (c *compiler) add(rec *registry.Record, former *Router) {
 	m := &rec.Skill.Meta
 	at := int32(len(c.r.skills))
 	s := compiled{rec: rec, entry: RoutedCatalogEntry{
@@ -132,6 +134,31 @@ func (c *compiler) add(rec *registry.Record) {
 	if routing == nil {
 		routing = &skill.Routing{}
 	}
+	if old := former.same(rec); old != nil {
+		s.keywords, s.negative, s.implicit, s.noted = old.keywords, old.negative, old.implicit, old.noted
+		c.diags = append(c.diags, s.noted...)
+	} else {
+		c.words(&s, routing)
+	}
+	c.index(&s, at, routing)
+	c.r.skills = append(c.r.skills, s)
+}
+
+// same returns what r knows of the very same skill, nil if it has none.
+func (r *Router) same(rec *registry.Record) *compiled {
+	if r == nil {
+		return nil
+	}
+	at, ok := r.byAddress[rec.Address]
+	if !ok || r.skills[at].rec.Skill != rec.Skill || r.skills[at].crowded {
+		return nil
+	}
+	return &r.skills[at]
+}
+
+// words reads the keywords of a skill.
+func (c *compiler) words(s *compiled, routing *skill.Routing) {
+	rec, before := s.rec, len(c.diags)
 	s.keywords = c.keywords(rec, routing.Keywords)
 	s.negative = c.keywords(rec, routing.NegativeKeywords)
 	for _, k := range s.keywords {
@@ -145,8 +172,7 @@ func (c *compiler) add(rec *registry.Record) {
 			s.keywords, s.implicit = []keyword{{name, norm}}, true
 		}
 	}
-	c.index(&s, at, routing)
-	c.r.skills = append(c.r.skills, s)
+	s.noted = slices.Clone(c.diags[before:])
 }
 
 // kindOf tells shipped skills from others, whatever their files say of themselves.
@@ -294,25 +320,32 @@ func (c *compiler) bound(limit int) {
 
 // declare lists every use of every word, by word.
 func (c *compiler) declare() {
+	n := 0
+	for i := range c.r.skills {
+		n += len(c.r.skills[i].keywords) + len(c.r.skills[i].negative)
+	}
+	c.uses = make([]declared, 0, n+256) // 256: the words of stages
 	for at := range c.r.skills {
 		s := &c.r.skills[at]
 		for i, k := range s.keywords {
-			c.words = append(c.words, declared{k.norm, use{int32(at), int32(i)}, 0})
+			c.uses = append(c.uses, declared{k.norm, use{int32(at), int32(i)}, 0})
 		}
 		for i, k := range s.negative {
-			c.words = append(c.words, declared{k.norm, use{int32(at), -1 - int32(i)}, 0})
+			c.uses = append(c.uses, declared{k.norm, use{int32(at), -1 - int32(i)}, 0})
 		}
 	}
 	for _, table := range c.r.opt.Triggers.langs {
 		for st, words := range table.words {
 			for _, w := range words {
 				if norm := Normalise(w); usable(norm) {
-					c.words = append(c.words, declared{norm, use{skill: -1}, Stages(Stage(st))})
+					c.uses = append(c.uses, declared{norm, use{skill: -1}, Stages(Stage(st))})
 				}
 			}
 		}
 	}
-	slices.SortStableFunc(c.words, func(a, b declared) int { return strings.Compare(a.norm, b.norm) })
+	slices.SortFunc(c.uses, func(a, b declared) int {
+		return cmp.Or(strings.Compare(a.norm, b.norm), cmp.Compare(a.use.skill, b.use.skill), cmp.Compare(b.use.place, a.use.place))
+	})
 }
 
 // postings numbers the distinct words and builds the automaton over them.
@@ -320,7 +353,7 @@ func (c *compiler) postings(former *Router) {
 	c.declare()
 	r := c.r
 	r.useAt = []int32{}
-	for _, w := range c.words {
+	for _, w := range c.uses {
 		if n := len(r.patterns); n == 0 || r.patterns[n-1] != w.norm {
 			r.patterns = append(r.patterns, w.norm)
 			r.useAt = append(r.useAt, int32(len(r.uses)))
@@ -338,7 +371,7 @@ func (c *compiler) postings(former *Router) {
 	} else {
 		r.machine = newAutomaton(r.patterns)
 	}
-	c.words = nil
+	c.uses = nil
 }
 
 // digestOf joins the digests of an environment's sets.
