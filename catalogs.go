@@ -63,7 +63,7 @@ func (e *Engine) catalogInput(snap *registry.Snapshot, o CatalogOptions, routed 
 	}
 	if routed != nil {
 		in.Fit = string(routed.Fit)
-		for h := range routed.Hidden() {
+		for h := range routed.Struck() {
 			if h.Code == "negative_keyword" {
 				in.View.Negative = append(slices.Clip(in.View.Negative), h.Address)
 			}

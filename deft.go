@@ -60,10 +60,9 @@ type Engine struct {
 	places   []source.Place
 	judge    *judge
 
-	mu     sync.Mutex // guards what follows
-	routed *registry.Snapshot
-	router *route.Router
-	view   *search.View // a model's, of routed
+	routers routers
+
+	mu sync.Mutex // guards what follows
 	// indexed is the Snapshot that each scope of the index was brought up to.
 	indexed map[string]*registry.Snapshot
 }
@@ -207,8 +206,7 @@ func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
 	if err != nil {
 		return route.Result{}, err
 	}
-	router, _ := e.routerOf(snap)
-	return router.Route(ctx, in)
+	return e.ready(snap).router.Route(ctx, in)
 }
 
 // ExplainRoute says how one skill fares for a request, rule by rule.
@@ -218,23 +216,22 @@ func (e *Engine) ExplainRoute(ctx context.Context, r Request, name string) (rout
 	if err != nil {
 		return route.Explanation{}, err
 	}
-	router, _ := e.routerOf(snap)
-	return router.Explain(in, name), nil
+	return e.ready(snap).router.Explain(in, name), nil
 }
 
 func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, scope string, r Request) (route.TurnRoutingContext, error) {
+	now := e.ready(snap)
 	in := route.TurnRoutingContext{
 		Message: r.Text, Stages: r.Stages, Assets: r.Assets, Signal: r.Signal,
-		Preload: r.Preload, Loaded: r.Loaded, Env: e.environment(snap),
+		Preload: r.Preload, Loaded: r.Loaded, Env: now.env,
 	}
-	router, view := e.routerOf(snap)
-	if !router.Retrieves() {
+	if !now.router.Retrieves() {
 		return in, nil // no need to read every skill
 	}
 	if err := e.updateIndex(ctx, scope, snap); err != nil {
 		return in, err
 	}
-	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: view, Scope: scope})
+	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: now.view, Scope: scope})
 	if err != nil {
 		return in, fmt.Errorf("search for the request: %w", err)
 	}
@@ -244,34 +241,4 @@ func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, scope str
 		})
 	}
 	return in, nil
-}
-
-// environment is that of the conditions, with the skills of snap.
-func (e *Engine) environment(snap *registry.Snapshot) skill.Environment {
-	var names []string
-	for _, r := range snap.Winners {
-		if r.State == registry.Available {
-			names = append(names, r.Skill.Name)
-		}
-	}
-	env := e.env
-	env.Skills = skill.NewNameSet(names...)
-	return env
-}
-
-// routerOf returns the router of snap and what a model may see of it; the last ones
-// are kept.
-func (e *Engine) routerOf(snap *registry.Snapshot) (*route.Router, *search.View) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.routed != snap {
-		// Compile's findings are about headers; lint reports them with their lines.
-		if e.router == nil {
-			e.router, _ = route.Compile(snap, route.DialectOptions(e.o.Dialect))
-		} else {
-			e.router, _ = e.router.Next(snap)
-		}
-		e.routed, e.view = snap, search.ModelView(snap)
-	}
-	return e.router, e.view
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
@@ -94,6 +95,8 @@ type Options struct {
 
 	QuietCopies bool           // leave out the copies_differ warning
 	Search      search.Options // parameters of the index
+	// Route changes how requests are routed; nil = route.DialectOptions of Dialect.
+	Route *route.Options
 
 	Counter catalog.Counter // counts tokens; nil = o200k_base
 	Budget  catalog.Budget  // of the catalog; zero = the dialect's rule
@@ -133,6 +136,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Dialect == "" {
 		o.Dialect = skill.Deft
+	}
+	if o.Route == nil {
+		rules := route.DialectOptions(o.Dialect)
+		o.Route = &rules
 	}
 	if o.Builtin == nil {
 		o.Builtin = builtin.FS()

@@ -41,6 +41,8 @@ type SessionOptions struct {
 	// Confirm puts the gate's questions to a person; nil = every question is a refusal.
 	Confirm agent.Confirmer
 	Auto    gate.Tier // questions up to this tier are answered yes; at most gate.AlwaysConfirm
+	// StrictStages bounds tools by the stages of each turn; see gate.Options.
+	StrictStages bool
 	// Identity is the first block of the prompt; "" = deft's own skeleton.
 	Identity string
 	// Project is the text of the project's AGENTS.md; see agent.ReadAgentsMD.
@@ -76,7 +78,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 		sink = unrecorded{}
 	}
 	door, err := gate.New(gate.Options{
-		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Auto: o.Auto, Paths: e.paths(),
+		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Auto: o.Auto, StrictStages: o.StrictStages, Paths: e.paths(),
 		Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -223,8 +225,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if err != nil {
 		return agent.Plan{}, err
 	}
-	router, _ := e.routerOf(in.Snapshot)
-	routed, err := router.Route(ctx, context)
+	routed, err := e.ready(in.Snapshot).router.Route(ctx, context)
 	if err != nil {
 		return agent.Plan{}, err
 	}
@@ -277,7 +278,7 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 	if err := s.e.updateIndex(ctx, scope, snap); err != nil {
 		return toolset.Found{}, err
 	}
-	_, view := s.e.routerOf(snap)
+	view := s.e.ready(snap).view
 	if len(names) > 0 {
 		wanted := skill.NewNameSet(names...)
 		all := view

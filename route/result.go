@@ -151,11 +151,35 @@ func (r Result) Hidden() iter.Seq[HiddenEntry] {
 		if r.router == nil {
 			return
 		}
-		all := slices.Clone(r.gate.hidden)
-		for _, out := range r.removed {
-			all = append(all, r.router.skills[out.skill].removed(out.place))
+		struck := slices.Collect(r.Struck())
+		for _, h := range r.gate.hidden { // sorted, as struck is
+			for len(struck) > 0 && compareHidden(struck[0], h) < 0 {
+				if !yield(struck[0]) {
+					return
+				}
+				struck = struck[1:]
+			}
+			if !yield(h) {
+				return
+			}
 		}
-		slices.SortStableFunc(all, compareHidden)
+		for _, h := range struck {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// Struck yields those of Hidden that this turn's words or stages removed: they are back
+// in another turn.
+func (r Result) Struck() iter.Seq[HiddenEntry] {
+	return func(yield func(HiddenEntry) bool) {
+		all := make([]HiddenEntry, len(r.removed))
+		for i, out := range r.removed {
+			all[i] = r.router.skills[out.skill].removed(out.place)
+		}
+		slices.SortFunc(all, compareHidden)
 		for _, h := range all {
 			if !yield(h) {
 				return
