@@ -14,6 +14,10 @@ import (
 // have turns every few seconds, skills change every few minutes.
 const defaultCooldown = 30 * time.Second
 
+// globCooldown is the least pause between two walks of a pattern in dialect mastra,
+// whose hosts ask at every step.
+const globCooldown = 5 * time.Second
+
 // errClosed is the error of a refresh after Close.
 var errClosed = errors.New("registry is closed")
 

@@ -124,6 +124,9 @@ func open(ctx context.Context, c Config, known []*source.Listing, version uint64
 	if c.Cooldown == 0 {
 		c.Cooldown = defaultCooldown
 	}
+	if c.Dialect == skill.Mastra && c.Cooldown > 0 && slices.ContainsFunc(c.Sources, source.Globs) {
+		c.Cooldown = max(c.Cooldown, globCooldown)
+	}
 	r := &Registry{c: c, policy: p, reasons: map[string]Reason{}, first: version, locations: &locations{}}
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, src := range c.Sources {

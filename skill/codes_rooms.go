@@ -9,6 +9,7 @@ var roomCodes = []CodeSpec{
 	// source: places, links, files.
 	{"data_content", LevelError, "give the definition a content"},
 	{"data_duplicate", LevelWarning, "give each definition a name of its own"},
+	{"version_damaged_blob", LevelError, "restore the stored file from a backup, or publish the version again"},
 	{"file_ignored", LevelInfo, "remove or rename the file that is not read"},
 	{"path_variable", LevelWarning, "set the variable or write the path out"},
 	{"root_unreadable", LevelWarning, "allow reading of the directory or remove it from the sources"},

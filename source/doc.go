@@ -38,5 +38,6 @@
 //	tree digests, what trust is bound to  tree.go
 //	places that explain looks at          look.go, places.go
 //	skills given in code                  data.go
+//	stored versions of skills             versions.go, composite.go
 //	a diagnostic's level or fix           codes.go
 package source

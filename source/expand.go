@@ -149,6 +149,17 @@ const globMeta = "*?{}[]"
 
 func isGlob(path string) bool { return strings.ContainsAny(path, globMeta) }
 
+// Globs reports whether a source walks a pattern at each scan.
+func Globs(src Source) bool {
+	switch s := src.(type) {
+	case *formSource:
+		return isGlob(s.o.Info.Path)
+	case *fsForm:
+		return isGlob(s.path)
+	}
+	return false
+}
+
 // staticPart cuts a pattern at the last separator before its first metacharacter.
 func staticPart(path string) string {
 	i := strings.IndexAny(path, globMeta)

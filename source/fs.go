@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path"
 	"time"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // readFile reads a file of at most max bytes and describes it before and after;
@@ -50,6 +52,8 @@ type fsSource struct {
 	fsys fs.FS
 	o    DirOptions
 	tree string // "" = nobody else reads fsys
+
+	versions map[string]string // ids of stored versions, by directory
 }
 
 // FS returns a source over any read-only tree: each directory below its root that
@@ -99,7 +103,7 @@ func (s *fsSource) Open(ctx context.Context, e *Entry, rel string) (fs.File, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	rel, err := cleanRel(e, rel)
+	rel, err := s.below(e, rel)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +112,14 @@ func (s *fsSource) Open(ctx context.Context, e *Entry, rel string) (fs.File, err
 		return nil, err
 	}
 	return regularOrDir(f, rel)
+}
+
+// below checks a path below a skill. Hosts of dialect mastra write one as of a tree.
+func (s *fsSource) below(e *Entry, rel string) (string, error) {
+	if s.o.Format.Dialect == skill.Mastra && rel != "" {
+		return TreePath(rel)
+	}
+	return cleanRel(e, rel)
 }
 
 // fsTree is a tree over an fs.FS.

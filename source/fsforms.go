@@ -206,6 +206,9 @@ func (s *fsSource) finish(w *walker) *Listing {
 		c.tree = s.tree
 		c.inner = strings.TrimPrefix(filepath.ToSlash(c.Dir), "/")
 		c.Location = string(s.o.Info.Kind) + ":///" + escapePath(c.inner) + "/" + escapePath(c.File)
+		if id, ok := s.versions[c.inner]; ok {
+			c.Location = "version:///" + escapePath(c.inner+"@"+id) + "/" + escapePath(c.File)
+		}
 		c.Dir, c.RealDir = "", ""
 		w.out.Entries[i] = &c
 	}

@@ -76,6 +76,9 @@ func (w *walker) code(code string) string {
 
 // unreadable names a failed read by its stage where the dialect tells stages apart.
 func (w *walker) unreadable(stage string, err error) string {
+	if errors.Is(err, ErrDamaged) {
+		return "version_damaged_blob"
+	}
 	if stage == "read" && errors.Is(err, fs.ErrPermission) {
 		stage = "open"
 	}

@@ -4,7 +4,7 @@
 // What belongs here: one test for each line of the suite, named Test, the line's id
 // with three digits and its behaviour, against the public API only; TestEveryLineIsATest
 // holds the list, and the lines that are left out with their reason. What may not come
-// in: code that another room imports, and behaviour of deft's own dialect.
+// in: code that another room imports. The lines M say what deft's own dialect must not do.
 //
 //	suite_test.go      the list of lines, and what the tests share
 //	workspace_test.go  W: listing, files, locations, refresh, validity, types, requests
@@ -13,4 +13,6 @@
 //	names_test.go      W: equal names, direct paths, single changes
 //	validate_test.go   V: what is a valid skill
 //	code_test.go       D: skills given in code
+//	versions_test.go   B: stored versions as file systems
+//	mustnot_test.go    M: what must not happen
 package mastra

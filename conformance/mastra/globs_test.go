@@ -2,6 +2,7 @@ package mastra
 
 import (
 	"testing"
+	"time"
 )
 
 func TestW061_GlobFindsRootsAtSeveralDepths(t *testing.T) {
@@ -114,4 +115,20 @@ func TestG003_WhatAPatternMatches(t *testing.T) {
 	listed(t, []string{"g/*", "h/*"}, []string{"g/a", "h/b"}, []string{"g/a", "h/b"})
 	listed(t, []string{"*/skills"}, []string{".dot/skills/a"}, []string{".dot/skills/a"})
 	listed(t, []string{"./g/*"}, []string{"g/a"}, []string{"g/a"})
+}
+
+// A host that asks more often than every five seconds has its patterns walked no more
+// often than that; plain paths are looked at as it says.
+func TestPatternsAreWalkedEveryFiveSecondsAtMost(t *testing.T) {
+	t.Parallel()
+	for form, after := range map[string][]string{"**/skills": {"a"}, "skills": {"a", "b"}} {
+		m := inMemory("a")
+		h := open(t, setup{fsys: m, forms: []string{form}, cooldown: time.Second})
+		v := h.view()
+		m.put("skills/b/SKILL.md", text("b"))
+		h.pass(2 * time.Second)
+		want(t, form, names(check(t, v)), after)
+		h.pass(6 * time.Second)
+		want(t, form+", later", names(check(t, v)), []string{"a", "b"})
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/search"
@@ -191,39 +193,43 @@ func TestW017_ListDuringARefreshIsTheOldOne(t *testing.T) {
 	want(t, "after", names(<-done), []string{"a", "b"})
 }
 
+// atOnce runs three calls of f that overlap, and returns what one of them alone and the
+// three together cost in operations and in listings of the root.
+func atOnce(t *testing.T, f func(h *host, v *registry.View)) (alone, together [2]int) {
+	t.Helper()
+	for _, calls := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			m := inMemory("a", "b")
+			h := open(t, setup{fsys: m})
+			views := []*registry.View{h.view(), h.view(), h.view()} // as requests have them
+			ops, _ := m.counts()
+			lists := m.lists["skills"]
+			_, release := slowly(m)
+			h.pass(31 * time.Second)
+			var group sync.WaitGroup
+			for _, v := range views[:calls] {
+				group.Go(func() { f(h, v) })
+			}
+			synctest.Wait() // all of them have begun and wait
+			release()
+			group.Wait()
+			now, _ := m.counts()
+			alone, together = together, [2]int{now - ops, m.lists["skills"] - lists}
+		})
+	}
+	return alone, together
+}
+
 func TestW018_ConcurrentRefreshesReadOnce(t *testing.T) {
 	t.Parallel()
-	m := inMemory("a")
-	v := open(t, setup{fsys: m}).view()
-	before := m.lists["skills"]
-	started, release := slowly(m)
-	var group sync.WaitGroup
-	ask := func() {
-		group.Go(func() {
-			if _, err := v.Refresh(context.Background(), registry.RefreshOptions{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	ask()
-	<-started
-	entered := make(chan struct{}, 2)
-	for range 2 {
-		group.Go(func() {
-			entered <- struct{}{}
-			if _, err := v.Refresh(context.Background(), registry.RefreshOptions{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	<-entered
-	<-entered
-	release()
-	group.Wait()
-	// A call that came just after the first had ended reads again; in flight they share.
-	if got := m.lists["skills"] - before; got > 2*3 {
-		t.Errorf("root was listed %d times", got)
-	}
+	alone, together := atOnce(t, func(h *host, v *registry.View) { refresh(h.t, v) })
+	want(t, "operations, listings of the root", together, alone)
+}
+
+func TestW020_ConcurrentStalenessChecksLookOnce(t *testing.T) {
+	t.Parallel()
+	alone, together := atOnce(t, func(h *host, v *registry.View) { check(h.t, v) })
+	want(t, "operations, listings of the root", together, alone)
 }
 
 func TestW019_PathsChangedDuringARefreshCountAfterwards(t *testing.T) {
