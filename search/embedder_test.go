@@ -237,7 +237,7 @@ func TestVectorsFindWhatTheWordsDoNot(t *testing.T) {
 		}
 	}
 	// Both sides agree on the ship: it is before what only one of them has.
-	res := find(t, x, Query{Text: "ship whales"})
+	res := find(t, x, Query{Text: "ship sails whales"})
 	if names(res)[0] != "harbour" {
 		t.Errorf("fusion finds %v", names(res))
 	}
