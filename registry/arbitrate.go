@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -119,7 +120,7 @@ func realFile(r *Record) file {
 // paths become aliases. A source that is withheld is never the strongest: what a
 // person reaches through a trusted root is not lost to a pending one.
 func (a *arbiter) sameFiles() {
-	if len(a.r.sources) < 2 || a.r.policy.Twins {
+	if len(a.r.sources) < 2 || a.r.policy.Twins || a.apart() {
 		return
 	}
 	s := a.out
@@ -155,6 +156,36 @@ func (a *arbiter) sameFiles() {
 		keep.Entry = &e
 	}
 	s.All = kept
+}
+
+// apart says for certain that no two records are one file: none is reached through a
+// link, no root lies in another, and at most one source is not of the disk. It saves
+// most homes a table of all files.
+func (a *arbiter) apart() bool {
+	roots := map[string]bool{}
+	var last *source.Info // most neighbours are of one source
+	other := ""
+	for _, r := range a.out.All {
+		switch {
+		case r.Dir == "" && (other == "" || other == r.Source.ID):
+			other = r.Source.ID
+			continue
+		case r.Dir == "" || r.RealFile != "" || r.RealDir != r.Dir || r.Source.Path == "" || !strings.HasPrefix(r.Dir, r.Source.Path):
+			return false
+		}
+		if last == nil || last.Path != r.Source.Path || last.ID != r.Source.ID {
+			last = &r.Source
+			roots[last.Path+"\x00"+last.ID] = true
+		}
+	}
+	sorted := slices.Sorted(maps.Keys(roots))
+	for i := 1; i < len(sorted); i++ {
+		outer, _, _ := strings.Cut(sorted[i-1], "\x00")
+		if strings.HasPrefix(sorted[i], outer) {
+			return false
+		}
+	}
+	return true
 }
 
 // states judges each record alone: unreadable ones, those of folders that nobody
@@ -471,7 +502,7 @@ func (a *arbiter) handles() {
 // from the model. Values of variables are never named.
 func (a *arbiter) gates() {
 	env := a.r.c.Environment
-	env.Skills = names(a.out.Winners)
+	env.Skills = &nameSet{of: a.out.Winners}
 	for _, r := range a.out.All {
 		if r.Stale {
 			r.Reasons = append(r.Reasons, Reason{

@@ -30,7 +30,7 @@ type diskIndex struct {
 }
 
 const (
-	indexMagic  = "deft index 2\n"
+	indexMagic  = "deft index 3\n"
 	indexEnding = ".idx"
 	// indexLeast is how many skills make keeping an index worth its cost: bringing one to
 	// disk takes longer than reading fewer files.
@@ -148,9 +148,7 @@ func (x *diskIndex) save(listings []*source.Listing) {
 // news says whether a listing knows more than the index on disk.
 func (x *diskIndex) news(i int, l *source.Listing) bool {
 	was := x.loaded[i]
-	return was == nil || !slices.EqualFunc(l.Entries, was.Entries, func(a, b *source.Entry) bool {
-		return a.Skill == b.Skill && a.Location == b.Location && a.Stamp.File == b.Stamp.File && a.Stamp.Dir == b.Stamp.Dir && a.Stamp.Racy == b.Stamp.Racy
-	})
+	return was == nil || !source.IndexEqual(l, was)
 }
 
 // prune removes the oldest files beyond the bound, and rests of killed processes.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/deftskills/deft/internal/fold"
-	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
@@ -484,29 +483,35 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-// nameSet is a sorted set of names, for conditions.
-type nameSet []string
+// nameSet is the set of the keys of some records, for conditions. It is sorted when the
+// first condition asks.
+type nameSet struct {
+	of   []*Record
+	once sync.Once
+	keys []string
+}
 
-// names returns the keys of the records as a set.
-func names(rs []*Record) skill.Names {
-	set := make(nameSet, 0, len(rs))
-	for _, r := range rs {
-		set = append(set, r.Skill.Key)
-	}
-	slices.Sort(set)
-	return slices.Compact(set)
+func (s *nameSet) sorted() []string {
+	s.once.Do(func() {
+		for _, r := range s.of {
+			s.keys = append(s.keys, r.Skill.Key)
+		}
+		slices.Sort(s.keys)
+		s.keys = slices.Compact(s.keys)
+	})
+	return s.keys
 }
 
 // Has reports whether a name is in the set, however it is spelt.
-func (s nameSet) Has(name string) bool {
-	_, ok := slices.BinarySearch(s, fold.Key(name))
+func (s *nameSet) Has(name string) bool {
+	_, ok := slices.BinarySearch(s.sorted(), fold.Key(name))
 	return ok
 }
 
 // Digest identifies the set.
-func (s nameSet) Digest() [32]byte {
+func (s *nameSet) Digest() [32]byte {
 	h := sha256.New()
-	for _, n := range s {
+	for _, n := range s.sorted() {
 		h.Write([]byte(n))
 		h.Write([]byte{0})
 	}

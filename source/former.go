@@ -8,6 +8,7 @@ import (
 // former is the previous listing of a source, for the skills that did not change.
 type former struct {
 	entries []*Entry // nil = there is none
+	folders map[string]folder
 
 	index sync.Once
 	byDir map[string]int // made when the order is no help
@@ -15,7 +16,7 @@ type former struct {
 
 func (f *former) remember(prev *Listing) {
 	if prev != nil {
-		f.entries = prev.Entries
+		f.entries, f.folders = prev.Entries, prev.folders
 	}
 }
 

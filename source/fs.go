@@ -145,7 +145,7 @@ func (t fsTree) list(rel string, max int64) ([]item, bool, error) {
 	return items, false, err
 }
 
-func (t fsTree) folder(rel string) (FileStamp, bool) { return folderOf(t, rel) }
+func (t fsTree) folder(rel string) (stamp FileStamp, native, leaf bool) { return folderOf(t, rel) }
 
 func (t fsTree) look(rel string) (FileStamp, nodeType, error) {
 	st, err := fs.Stat(t.fsys, rel)

@@ -2,6 +2,8 @@ package source
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/internal/packed"
@@ -30,7 +32,16 @@ func AppendIndex(dst []byte, l *Listing) []byte {
 		pack(&c, &copied)
 		c = packed.Writer(skill.AppendBinary(c.Bytes(), e.Skill))
 	}
+	packFolders(&c, &l.folders)
 	return c.Bytes()
+}
+
+// IndexEqual says whether two listings make the same index.
+func IndexEqual(a, b *Listing) bool {
+	return slices.EqualFunc(a.Entries, b.Entries, func(x, y *Entry) bool {
+		return x == y || x.Skill == y.Skill && x.Location == y.Location &&
+			x.Stamp.File == y.Stamp.File && x.Stamp.Dir == y.Stamp.Dir && x.Stamp.Racy == y.Stamp.Racy
+	}) && maps.EqualFunc(a.folders, b.folders, func(x, y folder) bool { return x.stamp == y.stamp })
 }
 
 // leastPacked is what an entry takes at least: its two stamps.
@@ -62,7 +73,8 @@ func ReadIndex(src Source, data string) (l *Listing, ok bool) {
 		c = packed.Reader(rest)
 		l.Entries[i] = e
 	}
-	return l, c.Rest() == ""
+	packFolders(&c, &l.folders)
+	return l, !c.Bad && c.Rest() == ""
 }
 
 // pack walks what an entry holds beside its skill and its source.

@@ -254,7 +254,7 @@ func (w *walker) options(p place, e *Entry, sides map[string][]byte) skill.Parse
 // them. The directory comes first: whatever appears after that shows in its next stamp.
 func (w *walker) surroundings(p place, old *Entry) Stamp {
 	var s Stamp
-	dir, leaf := p.t.folder(p.rel)
+	dir, _, leaf := p.t.folder(p.rel)
 	if dir.Dev != 0 && !w.young(dir) { // only real inodes change when a name comes
 		s.Dir = dir
 	}

@@ -165,6 +165,8 @@ type Listing struct {
 	// Awaited are paths that would change the listing by appearing, or by leading
 	// elsewhere: a missing root, a linked one, the target of a dangling link.
 	Awaited []string
+
+	folders map[string]folder // the names of Dirs, where a later scan may trust them
 }
 
 // Equal reports whether two listings say the same of the same skills. Stamps are no

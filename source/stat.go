@@ -39,9 +39,10 @@ type tree interface {
 	list(rel string, max int64) (items []item, cut bool, err error)
 	// look describes one name. An absent one is typeAbsent without an error.
 	look(rel string) (FileStamp, nodeType, error)
-	// folder stamps a directory; the stamp is zero where there is none. leaf says for
-	// certain that no directory lies in it.
-	folder(rel string) (stamp FileStamp, leaf bool)
+	// folder stamps a directory; the stamp is zero where there is none. native says that
+	// its times tell whether a name in it changed, leaf that no directory lies in it; both
+	// only where that is certain.
+	folder(rel string) (stamp FileStamp, native, leaf bool)
 	// read returns a regular file's bytes, in buf where they fit, and its stamps before
 	// and after. Of a file with more than max bytes at most a few more are read.
 	read(rel string, buf []byte, max int64) (src []byte, before, after FileStamp, err error)
@@ -49,12 +50,12 @@ type tree interface {
 }
 
 // folderOf is folder of a tree that knows no more than look says.
-func folderOf(t tree, rel string) (FileStamp, bool) {
+func folderOf(t tree, rel string) (stamp FileStamp, native, leaf bool) {
 	stamp, typ, err := t.look(rel)
 	if err != nil || typ != typeDir {
-		return FileStamp{}, false
+		return FileStamp{}, false, false
 	}
-	return stamp, false
+	return stamp, false, false
 }
 
 // DirID identifies the directory that path leads to, however it was reached; ok is

@@ -74,10 +74,11 @@ func listFD(fd int, _ string, max int64) (items []item, cut bool, err error) {
 	}
 }
 
-// countsLinks says whether a directory of this file system has two links, its name and
-// its ".", and one more for the ".." of each directory in it. Others count otherwise or
-// invent a number.
-func countsLinks(fd int) bool {
+// isNative says whether this file system keeps two promises. A directory's times change
+// when a name in it does; and it has two links, its name and its ".", and one more for
+// the ".." of each directory in it. File systems over a network or in user space often
+// invent both.
+func isNative(fd int) bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {
 		return false

@@ -57,7 +57,7 @@ func (t *osTree) list(rel string, max int64) ([]item, bool, error) {
 	}
 }
 
-func (t *osTree) folder(rel string) (FileStamp, bool) { return folderOf(t, rel) }
+func (t *osTree) folder(rel string) (stamp FileStamp, native, leaf bool) { return folderOf(t, rel) }
 
 func (t *osTree) look(rel string) (FileStamp, nodeType, error) {
 	if rel == "" {

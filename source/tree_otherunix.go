@@ -31,4 +31,4 @@ func listFD(fd int, rel string, max int64) (items []item, cut bool, err error) {
 	}
 }
 
-func countsLinks(int) bool { return false }
+func isNative(int) bool { return false }

@@ -18,7 +18,7 @@ import (
 type osTree struct {
 	dir *os.File
 	fd  int
-	dev uint64 // of the root, if its file system counts the links of directories; else 0
+	dev uint64 // of the root, if its file system is one that isNative knows; else 0
 }
 
 // openTree opens a resolved directory. O_NOFOLLOW makes a directory that has been
@@ -32,7 +32,7 @@ func openTree(real string) (tree, error) {
 	}
 	t := &osTree{dir: os.NewFile(uintptr(fd), real), fd: fd}
 	var st unix.Stat_t
-	if countsLinks(fd) && unix.Fstat(fd, &st) == nil {
+	if isNative(fd) && unix.Fstat(fd, &st) == nil {
 		t.dev = uint64(st.Dev)
 	}
 	return t, nil
@@ -60,12 +60,13 @@ func (t *osTree) look(rel string) (FileStamp, nodeType, error) {
 	return stampOf(&st), typ, nil
 }
 
-func (t *osTree) folder(rel string) (stamp FileStamp, leaf bool) {
+func (t *osTree) folder(rel string) (stamp FileStamp, native, leaf bool) {
 	var st unix.Stat_t
 	if typ, err := lookAt(t.fd, rel, &st); err != nil || typ != typeDir {
-		return FileStamp{}, false
+		return FileStamp{}, false, false
 	}
-	return stampOf(&st), t.dev != 0 && uint64(st.Dev) == t.dev && st.Nlink == 2
+	native = t.dev != 0 && uint64(st.Dev) == t.dev
+	return stampOf(&st), native, native && st.Nlink == 2
 }
 
 // lookAt describes a name without following it; an absent one is typeAbsent.

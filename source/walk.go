@@ -162,7 +162,7 @@ func (w *walker) stop() bool {
 // walk lists one directory that is no skill (or is the root) and everything below.
 func (w *walker) walk(p place) {
 	w.out.Stats.Directories++
-	items, cut, err := p.t.list(p.rel, w.o.Limits.NameBytes)
+	items, cut, err := w.list(p)
 	if p.depth > 0 && errors.Is(err, fs.ErrNotExist) {
 		w.gone = p.dir
 		return
@@ -179,7 +179,6 @@ func (w *walker) walk(p place) {
 		w.note("limit_walk", p.dir, "names of %q take more than %d bytes; the rest is not listed", p.dir, w.o.Limits.NameBytes)
 	}
 	w.out.Dirs = append(w.out.Dirs, p.real)
-	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	if p.depth == 0 {
 		if !w.rule().strayOK {
 			w.stray(p, items)
