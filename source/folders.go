@@ -8,8 +8,8 @@ import (
 	"github.com/deftskills/deft/internal/packed"
 )
 
-// folder is what the names of one listed directory were, sorted, and when.
-type folder struct {
+// names are what the names of one listed directory were, sorted, and when.
+type names struct {
 	stamp FileStamp
 	items []item // never changed
 }
@@ -27,20 +27,20 @@ func (w *walker) list(p place) (items []item, cut bool, err error) {
 	}
 	if err == nil && !cut && native && (known || !w.young(at)) {
 		if w.out.folders == nil {
-			w.out.folders = map[string]folder{}
+			w.out.folders = map[string]names{}
 		}
-		w.out.folders[p.real] = folder{at, items}
+		w.out.folders[p.real] = names{at, items}
 	}
 	return items, cut, err
 }
 
 // packFolders walks the listed directories of an index.
-func packFolders(c *packed.Codec, all *map[string]folder) {
+func packFolders(c *packed.Codec, all *map[string]names) {
 	paths := slices.AppendSeq([]string{}, maps.Keys(*all))
 	slices.Sort(paths)
 	c.Texts(&paths)
 	if c.Reading() && !c.Bad {
-		*all = make(map[string]folder, len(paths))
+		*all = make(map[string]names, len(paths))
 	}
 	for _, path := range paths {
 		f := (*all)[path]

@@ -8,7 +8,7 @@ import (
 // former is the previous listing of a source, for the skills that did not change.
 type former struct {
 	entries []*Entry // nil = there is none
-	folders map[string]folder
+	folders map[string]names
 
 	index sync.Once
 	byDir map[string]int // made when the order is no help

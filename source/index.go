@@ -41,7 +41,7 @@ func IndexEqual(a, b *Listing) bool {
 	return slices.EqualFunc(a.Entries, b.Entries, func(x, y *Entry) bool {
 		return x == y || x.Skill == y.Skill && x.Location == y.Location &&
 			x.Stamp.File == y.Stamp.File && x.Stamp.Dir == y.Stamp.Dir && x.Stamp.Racy == y.Stamp.Racy
-	}) && maps.EqualFunc(a.folders, b.folders, func(x, y folder) bool { return x.stamp == y.stamp })
+	}) && maps.EqualFunc(a.folders, b.folders, func(x, y names) bool { return x.stamp == y.stamp })
 }
 
 // leastPacked is what an entry takes at least: its two stamps.

@@ -166,7 +166,7 @@ type Listing struct {
 	// elsewhere: a missing root, a linked one, the target of a dangling link.
 	Awaited []string
 
-	folders map[string]folder // the names of Dirs, where a later scan may trust them
+	folders map[string]names // the names of Dirs, where a later scan may trust them
 }
 
 // Equal reports whether two listings say the same of the same skills. Stamps are no
