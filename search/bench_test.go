@@ -5,37 +5,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/deftskills/deft/search/benchdata"
 )
 
 // letters is the word of that rank in a library.
-func letters(rank int) string {
-	return "w" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(rank)) + "x"
-}
+func letters(rank int) string { return benchdata.Word(rank) }
 
-// library makes n skills of about 3 KB with a reference of 1 KB, the words drawn so
-// that few are frequent and many rare.
+// library makes n skills of about 3 KB with a reference of 1 KB.
 func library(n int) []Document {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(rnd, 1.1, 4, 30_000)
-	words := func(n int) string {
-		var b strings.Builder
-		for i := range n {
-			b.WriteString(letters(int(zipf.Uint64())))
-			if i%12 == 11 {
-				b.WriteByte('\n')
-			} else {
-				b.WriteByte(' ')
-			}
-		}
-		return b.String()
-	}
 	docs := make([]Document, n)
-	for i := range docs {
-		docs[i] = withReference(doc(fmt.Sprintf("skill-%d", i), words(20), "\n# "+words(4)+words(440)), "references/r.md", words(150))
+	for i, s := range benchdata.Library(n) {
+		docs[i] = withReference(doc(s.Name, s.Description, s.Body), "references/r.md", s.Reference)
 	}
 	return docs
 }
@@ -73,14 +57,7 @@ var bigLibrary = sync.OnceValues(func() ([]Document, *Index) {
 // one that one in a hundred exceeds.
 func benchmarkQuery(b *testing.B, x *Index) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	zipf := rand.NewZipf(rnd, 1.1, 4, 30_000)
-	mixed := func(n int) string {
-		words := make([]string, n)
-		for i := range words {
-			words[i] = letters(int(zipf.Uint64()))
-		}
-		return strings.Join(words, " ")
-	}
+	mixed := benchdata.NewWords(3).Text
 	for _, q := range []struct {
 		name string
 		text func() string

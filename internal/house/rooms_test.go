@@ -18,16 +18,17 @@ const module = "github.com/deftskills/deft"
 // mayImport is the import direction: a room imports only the rooms named here,
 // and any of the small shared ones. A trailing "/..." stands for a tree.
 var mayImport = map[string][]string{
-	"skill":    {},
-	"source":   {"skill"},
-	"registry": {"skill", "source"},
-	"route":    {"skill", "source", "registry"},
-	"search":   {"skill", "source", "registry"},
-	"catalog":  {"skill", "source", "registry"},
-	"gate":     {"skill"},
-	"store":    {"skill"},
-	"session":  {"skill", "source", "registry", "gate"},
-	"toolset":  {"skill", "source", "registry", "session", "gate"},
+	"skill":            {},
+	"source":           {"skill"},
+	"registry":         {"skill", "source"},
+	"route":            {"skill", "source", "registry"},
+	"search":           {"skill", "source", "registry"},
+	"search/benchdata": {}, // texts for measurements
+	"catalog":          {"skill", "source", "registry"},
+	"gate":             {"skill"},
+	"store":            {"skill"},
+	"session":          {"skill", "source", "registry", "gate"},
+	"toolset":          {"skill", "source", "registry", "session", "gate"},
 	"agent": {
 		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate", "agent/model",
 	},
@@ -60,7 +61,7 @@ var shared = []string{
 }
 
 // testOnly are packages that only tests import.
-var testOnly = []string{"internal/casetest", "internal/suitetest", "internal/modeltest", "internal/house", "conformance/agentskills", "conformance/blade", "conformance/mastra", "conformance/minara", "conformance/minimax"}
+var testOnly = []string{"search/benchdata", "internal/casetest", "internal/suitetest", "internal/modeltest", "internal/house", "conformance/agentskills", "conformance/blade", "conformance/mastra", "conformance/minara", "conformance/minimax"}
 
 // libraryModules is all that the library rooms may pull in, with the reason.
 var libraryModules = map[string]string{
