@@ -20,6 +20,7 @@
 //	a built-in root or its priority       roots.go, the table; of dialect minimax roots_minimax.go
 //	how a dialect walks a root            rules.go, the table
 //	a client's directory                  clients.tsv
+//	which sources may bring what runs     policy.go
 //	how far the walk-up goes              env.go
 //	what --source accepts                 expand.go, glob.go
 //	path forms in a file system           fsforms.go

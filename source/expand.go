@@ -221,7 +221,7 @@ func (s *formSource) Scan(ctx context.Context, prev *Listing) (*Listing, error) 
 }
 
 func (s *formSource) missing(path string) *Listing {
-	d := finding("path_missing", path, "path %q does not exist", path)
+	d := missingForm(path, s.o.Format.Dialect)
 	if rel := strings.TrimLeft(s.typed, "/"); rel != s.typed && s.workspace != "" {
 		if _, err := os.Stat(filepath.Join(s.workspace, filepath.FromSlash(rel))); err == nil {
 			d.Fix = "did you mean \"" + rel + "\"?"

@@ -132,7 +132,7 @@ func (s *fsForm) plain(w *walker) error {
 	case errors.Is(err, ErrContract):
 		return fmt.Errorf("source %q: %w", s.o.Info.ID, err)
 	case errors.Is(err, fs.ErrNotExist):
-		w.note("path_missing", rel, "path %q does not exist", rel)
+		w.out.Diagnostics = append(w.out.Diagnostics, missingForm(rel, s.o.Format.Dialect))
 		return nil
 	case err != nil:
 		w.unreadableRoot(rel, err)

@@ -25,6 +25,7 @@ type scanRule struct {
 	strayOK  bool   // a skill file in the root itself is not told
 	faultOut bool   // a file that cannot be read is a finding of the root, not an entry
 	codes    map[string]string
+	missing  string // how a path form that is not there is told, with %s for the path; "" = deft's words
 }
 
 // scanRules holds the dialects that differ.
@@ -33,7 +34,7 @@ var scanRules = map[skill.Dialect]*scanRule{
 		flat: true, exact: true, all: true, noFile: true, twins: true, real: true, absent: true,
 		strayOK: true, faultOut: true, codes: minimaxCodes,
 	},
-	skill.Blade:      {flat: true, nested: "nested_ignored", exact: true, all: true, noLinks: true},
+	skill.Blade:      {flat: true, nested: "nested_ignored", exact: true, all: true, noLinks: true, missing: "File not found: %s"},
 	skill.Mastra:     {flat: true, exact: true, all: true},
 	skill.ClaudeCode: {flat: true, exact: true, all: true},
 	skill.Minara:     {flat: true, nested: "nested_ignored", exact: true, all: true},
@@ -107,4 +108,12 @@ func (w *walker) deeper(p place) {
 			w.skip(code, strings.Clone(it.name), c.dir+sep+SkillFile, "skill lies one level too deep and is not read")
 		}
 	}
+}
+
+// missingForm is the finding of a path form that names nothing.
+func missingForm(path string, d skill.Dialect) skill.Diagnostic {
+	if words := ruleOf(d).missing; words != "" {
+		return finding("path_missing", path, words, path)
+	}
+	return finding("path_missing", path, "path %q does not exist", path)
 }

@@ -70,6 +70,8 @@ type Info struct {
 	Package   string  // path of the touched package below the workspace, slash-separated; "" = not of one
 	Client    string  // claude-code, codex, …
 	Trust     Trust
+	Shell     Policy // for inline commands; see ShellPolicy
+	Hooks     Policy // for hooks; see HooksPolicy
 	Links     LinkRule
 	Origin    string // which line of which configuration made this source
 }

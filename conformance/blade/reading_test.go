@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 )
 
 func TestBlade_A01_ValidListTools(t *testing.T) {
@@ -181,6 +182,14 @@ func TestBlade_A37_BadYAML(t *testing.T) {
 	p := project(t, "skills/good")
 	put(t, filepath.Join(p, "skills/bad/SKILL.md"), "---\nname: bad\ndescription: [unclosed\n---\nb\n")
 	want(t, "others", names(local(t, p).Snapshot()), []string{"good"})
+}
+
+func TestBlade_A38_MissingFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "gone", "SKILL.md")
+	srcs, _ := source.Expand(t.Context(), []string{path}, env(filepath.Dir(path)))
+	s := of(t, srcs...).Snapshot()
+	want(t, "said", []any{s.Diagnostics[0].Code, s.Diagnostics[0].Message}, []any{"path_missing", "File not found: " + path})
 }
 
 func TestBlade_A39_CRLF(t *testing.T) {

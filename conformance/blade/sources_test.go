@@ -67,11 +67,22 @@ func TestBlade_B05_Constants(t *testing.T) {
 	want(t, "trust", trusts, "[trusted trusted pending trusted untrusted trusted remote]")
 }
 
+func TestBlade_B06_Policies(t *testing.T) {
+	t.Parallel()
+	for _, s := range every() {
+		policy := map[source.Kind]string{
+			source.Managed: "allow", source.User: "allow", source.Builtin: "allow",
+			source.Project: "inherit", source.PluginK: "inherit", source.MCP: "deny", source.DataDef: "deny",
+		}[s.Info().Kind]
+		want(t, string(s.Info().Kind), []any{s.Info().ShellPolicy(), s.Info().HooksPolicy()}, []any{policy, policy})
+	}
+}
+
 func TestBlade_B07_OverrideDescriptor(t *testing.T) {
 	t.Parallel()
-	own := kept(source.Info{ID: "mine", Kind: source.User, Priority: 450, Trust: source.Workspace})
+	own := kept(source.Info{ID: "mine", Kind: source.User, Priority: 450, Trust: source.Workspace, Shell: source.PolicyDeny, Hooks: source.PolicyInherit})
 	r := record(t, of(t, own, data(define("x"))).Snapshot(), "x")
-	want(t, "as given", []any{r.Source.ID, r.Source.Priority, r.Source.Trust}, []any{"mine", 450, "workspace"})
+	want(t, "as given", []any{r.Source.ID, r.Source.Priority, r.Source.Trust, r.Source.ShellPolicy(), r.Source.HooksPolicy()}, "[mine 450 workspace deny inherit]")
 	want(t, "absent id", kept(source.Info{Kind: source.User}).Info().ID, "user")
 }
 

@@ -29,8 +29,6 @@ const (
 var left = map[string]string{
 	"A21": hooks,
 	"A22": commands, "A23": commands, "A24": commands, "A25": commands, "A26": commands, "A27": commands, "A28": commands, "A29": commands,
-	"A38": "concerns a loader of single paths; a missing path form is path_missing",
-	"B06": commands, "C03": commands,
 	"D03": effects, "D04": effects, "D05": effects,
 	"E11": paths, "E12": paths,
 }

@@ -29,18 +29,40 @@ func TestBlade_C02_OtherCwd(t *testing.T) {
 	want(t, "A again", names(view(t, r, registry.Scope{Workspace: a})), []string{"a"})
 }
 
+// standing is a registry whose views read the project's folder with what the change makes
+// of it then.
+func standing(t *testing.T, change func(source.Source) source.Source) *registry.Registry {
+	return viewed(t, registry.Views{Sources: func(ctx context.Context, _ registry.Scope, e source.Env) ([]source.Source, []skill.Diagnostic) {
+		roots, _ := source.Roots(ctx, e)
+		return []source.Source{change(roots[0])}, nil
+	}})
+}
+
+func TestBlade_C03_PolicyInKey(t *testing.T) {
+	t.Parallel()
+	p := project(t, "skills/a")
+	policy := source.PolicyAllow
+	r := standing(t, func(s source.Source) source.Source { return source.WithPolicies(s, policy, source.PolicyOfKind) })
+	first := view(t, r, registry.Scope{Workspace: p})
+	policy = source.PolicyDeny
+	second := view(t, r, registry.Scope{Workspace: p})
+	want(t, "policies", []any{first.All[0].Source.ShellPolicy(), second.All[0].Source.ShellPolicy()}, "[allow deny]")
+}
+
 func TestBlade_C04_TrustInKey(t *testing.T) {
 	t.Parallel()
 	p := project(t, "skills/a")
-	trust := source.Trusted
-	r := viewed(t, registry.Views{Sources: func(ctx context.Context, _ registry.Scope, e source.Env) ([]source.Source, []skill.Diagnostic) {
-		roots, _ := source.Roots(ctx, e)
-		return []source.Source{source.WithTrust(roots[0], trust)}, nil
-	}})
+	trust, hooks := source.Trusted, source.PolicyAllow
+	r := standing(t, func(s source.Source) source.Source {
+		return source.WithPolicies(source.WithTrust(s, trust), source.PolicyOfKind, hooks)
+	})
 	first := view(t, r, registry.Scope{Workspace: p})
 	trust = source.Untrusted
 	second := view(t, r, registry.Scope{Workspace: p})
 	want(t, "trusts", []any{first.All[0].Source.Trust, second.All[0].Source.Trust}, "[trusted untrusted]")
+	hooks = source.PolicyDeny
+	third := view(t, r, registry.Scope{Workspace: p})
+	want(t, "policies of hooks", []any{second.All[0].Source.HooksPolicy(), third.All[0].Source.HooksPolicy()}, "[allow deny]")
 }
 
 // withData is a registry whose requests bring skills under the key "data".
