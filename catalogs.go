@@ -23,7 +23,7 @@ type CatalogOptions struct {
 	Budget  *catalog.Budget // nil = the engine's
 	View    catalog.View
 	Window  int      // the model's context in tokens, where no budget is set; 0 = unknown
-	For     *Request // adds the tail for this request
+	For     *Request // adds the tail for this request, as the first of a conversation
 	Tools   *catalog.ToolNames
 }
 
@@ -37,7 +37,18 @@ func (e *Engine) Catalog(ctx context.Context, o CatalogOptions) (catalog.Catalog
 		}
 		routed = &r
 	}
-	return e.catalog.Render(ctx, e.catalogInput(e.Snapshot(), o, routed))
+	return e.catalog.Render(ctx, begun(e.catalogInput(e.Snapshot(), o, routed)))
+}
+
+// begun is the question of a conversation's first turn: what it routes keeps its words
+// longer than the rest.
+func begun(in catalog.Input) catalog.Input {
+	for _, r := range in.Routed {
+		if r.Score > 0 {
+			in.Rank.Pinned = append(in.Rank.Pinned, r.Address)
+		}
+	}
+	return in
 }
 
 // catalogInput is the question to the catalog; routed is nil where nothing was asked.

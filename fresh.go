@@ -56,16 +56,11 @@ type shown struct {
 	window atomic.Int64 // the model's, as the last turn knew it
 }
 
-// next renders a turn. What the first one routes keeps its words for the whole
-// conversation.
+// next renders a turn.
 func (s *shown) next(ctx context.Context, in catalog.Input, window int) (catalog.Catalog, error) {
 	s.window.Store(int64(window))
 	if s.thread.First() {
-		for _, r := range in.Routed {
-			if r.Score > 0 {
-				in.Rank.Pinned = append(in.Rank.Pinned, r.Address)
-			}
-		}
+		in = begun(in)
 	}
 	return s.thread.Next(ctx, in)
 }
