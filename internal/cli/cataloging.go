@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/skill"
 )
 
 // catalogOptions are the flags of deft catalog.
@@ -68,7 +71,11 @@ func (r *run) catalog(ctx context.Context, o catalogOptions) error {
 	ctx, done := r.watch(ctx, "index")
 	c, err := e.Catalog(ctx, in)
 	done()
-	if err != nil {
+	var bad *catalog.OptionError
+	switch {
+	case errors.As(err, &bad):
+		return usage("--%s %q is not known in dialect %s", bad.Option, bad.Value, cmp.Or(r.globals.dialect, string(skill.Deft))).hinted("hint.one_of", strings.Join(bad.Accepted, ", "))
+	case err != nil:
 		return err
 	}
 	switch {
