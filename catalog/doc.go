@@ -28,5 +28,7 @@
 //	concede_hosts.go   the same in dialects claude-code and codex
 //	tail.go            what belongs to the turn: hints, routed skills
 //	guidance.go        the words about the list (guidance_*.md)
+//	delta.go           what changed between two catalogs
+//	thread.go          one conversation: what it keeps, what it is told
 //	report.go          the account
 package catalog
