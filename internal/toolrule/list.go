@@ -33,7 +33,7 @@ func ParseList(entries []string) List {
 // has to cover every simple command, or every form of the path.
 func (l List) Covers(c Call) (rule string, ok bool) {
 	for _, e := range l {
-		if e.Err == nil && e.name != "*" && e.named(c.Tool) && (e.spec == "" || e.covers(c)) {
+		if e.Err == nil && e.name != "*" && e.Covers(c) {
 			return e.literal, true
 		}
 	}
@@ -59,7 +59,7 @@ func (l List) coversTogether(c Call) bool {
 // form of the path is enough, and so is an entry that cannot be read.
 func (l List) Denies(c Call) (rule string, ok bool) {
 	for _, e := range l {
-		if e.Err != nil || e.named(c.Tool) && (e.spec == "" || e.denies(c)) {
+		if e.Err != nil || e.Denies(c) {
 			return e.literal, true
 		}
 	}
@@ -86,6 +86,23 @@ func (l List) DeniesTool(tool string) bool {
 	}
 	return false
 }
+
+// Covers reports whether the pattern permits the call, in the allow sense: its words
+// cover every simple command, its glob every form of the path.
+func (p Pattern) Covers(c Call) bool { return p.named(c.Tool) && (p.spec == "" || p.covers(c)) }
+
+// Denies reports whether the pattern refuses the call, in the deny sense: one simple
+// command or one form of the path is enough.
+func (p Pattern) Denies(c Call) bool { return p.named(c.Tool) && (p.spec == "" || p.denies(c)) }
+
+// Names reports whether the pattern speaks of the tool, under any of its names.
+func (p Pattern) Names(tool string) bool { return p.named(tool) }
+
+// Name is the tool's name as the pattern spells it; it may end in "*".
+func (p Pattern) Name() string { return p.name }
+
+// Bare reports a pattern that holds whatever the arguments are.
+func (p Pattern) Bare() bool { return p.spec == "" }
 
 // named reports whether the pattern's name part is the tool's, under any of its names.
 func (p Pattern) named(tool string) bool {

@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/internal/shellcmd"
+)
+
+// proofs is the table of what is known to read only, and of what is severe.
+type proofs struct {
+	ReadOnly    []string              `json:"readonly"`
+	Unproved    map[string][]string   `json:"unproved"` // options that end the proof
+	Needed      map[string][]string   `json:"needed"`   // options without which there is none
+	Subcommands map[string][][]string `json:"subcommands"`
+
+	Severe         map[string][]string `json:"severe"` // options that make it so; null = always
+	SeverePrefixes []string            `json:"severe_prefixes"`
+	SevereCommands [][]string          `json:"severe_commands"`
+	Interpreters   []string            `json:"interpreters"`
+}
+
+// ShellTier is the tier of a shell command with the reason: ReadOnly where every part
+// is proved to read only, ConfirmOnce where every part has fixed words and nothing is
+// severe, else AlwaysConfirm. env.Readable says which paths count as read.
+func ShellTier(command string, env ShellEnv) (Tier, string) {
+	script, err := shellcmd.Parse(command)
+	if err != nil {
+		return AlwaysConfirm, "the command cannot be read"
+	}
+	e := &shellEval{env: env, script: script}
+	if why := e.unproved(script); why != "" {
+		return AlwaysConfirm, why
+	}
+	tier, reason := ReadOnly, "every part only reads"
+	up := func(t Tier, why string) {
+		if t > tier {
+			tier, reason = t, why
+		}
+	}
+	for _, view := range e.views(script, 0) {
+		if why := severe(view); why != "" {
+			up(AlwaysConfirm, why)
+		}
+	}
+	for _, c := range script.Commands {
+		if c.Piped && len(c.Words) > 0 && slices.Contains(shellTables.Interpreters, c.Words[0].Text) {
+			up(AlwaysConfirm, fmt.Sprintf("%s may read its program from a pipe", c.Words[0].Text))
+		}
+		up(e.tier(c))
+	}
+	return tier, reason
+}
+
+// tier is the tier of one simple command.
+func (e *shellEval) tier(c shellcmd.Command) (Tier, string) {
+	words, assigns := c.Words, c.Assigns
+	for {
+		if why := e.unsafe(assigns, words); why != "" {
+			return AlwaysConfirm, why
+		}
+		if len(words) == 0 {
+			return ReadOnly, ""
+		}
+		inner, ok, wraps := unwrapForAllow(words)
+		if wraps && !ok {
+			return AlwaysConfirm, fmt.Sprintf("%s hides what runs", words[0].Text)
+		}
+		if !wraps || inner == nil {
+			break
+		}
+		words, assigns = inner, nil
+	}
+	if e.readOnly(words) {
+		return ReadOnly, ""
+	}
+	return ConfirmOnce, fmt.Sprintf("%q is not known to only read", clip(words[0].Text))
+}
+
+// readOnly reports a command of the proof set: a known program, known subcommand, no
+// option that ends the proof, and every operand a path that may be read.
+func (e *shellEval) readOnly(words []shellcmd.Word) bool {
+	name := words[0].Text
+	plain := make([]string, 0, len(words)-1)
+	for _, w := range words[1:] {
+		if w.Split || !w.Fixed && w.Text == "" && !w.Glob {
+			return false
+		}
+		plain = append(plain, w.Text)
+	}
+	subs, bySub := shellTables.Subcommands[name]
+	needed, needs := shellTables.Needed[name]
+	switch {
+	case bySub && !slices.ContainsFunc(subs, func(s []string) bool { return len(plain) >= len(s) && slices.Equal(plain[:len(s)], s) }):
+		return false
+	case needs && !slices.ContainsFunc(plain, func(w string) bool { return slices.Contains(needed, w) }):
+		return false
+	case !bySub && !needs && !slices.Contains(shellTables.ReadOnly, name):
+		return false
+	}
+	s := optionScan{name: name, p: program{Values: shellTables.Programs[name].Values}}
+	for i, w := range plain {
+		if strings.HasPrefix(w, "-") {
+			if s.match(w, shellTables.Unproved[name]) != "" {
+				return false
+			}
+			continue
+		}
+		if bySub && i == 0 || !e.mayBePath(name, w) {
+			continue
+		}
+		if !e.readable(words[i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBePath leaves out the words that are text for sure.
+func (e *shellEval) mayBePath(name, word string) bool {
+	switch name {
+	case "echo", "printf", "true", "false", "pwd", "whoami", "uname", "which", "basename", "dirname", "date":
+		return false
+	}
+	return word != "-"
+}
+
+func (e *shellEval) readable(w shellcmd.Word) bool {
+	call, ok := e.fileCall("read", w)
+	if !ok || e.env.Readable == nil {
+		return false
+	}
+	for _, p := range call.Paths {
+		if !e.env.Readable(filepath.FromSlash(p)) {
+			return false
+		}
+	}
+	return true
+}
+
+// severe names what a command does that cannot be taken back, "" = nothing known.
+func severe(words []string) string {
+	name := words[0]
+	why := fmt.Sprintf("%q can do harm that cannot be undone", clip(strings.Join(words, " ")))
+	if options, ok := shellTables.Severe[name]; ok {
+		scan := optionScan{name: name}
+		if options == nil || slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") && scan.match(w, options) != "" }) {
+			return why
+		}
+	}
+	for _, prefix := range shellTables.SeverePrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return why
+		}
+	}
+	for _, command := range shellTables.SevereCommands {
+		if holdsInOrder(words, command) {
+			return why
+		}
+	}
+	return ""
+}
+
+// holdsInOrder reports whether words begin with the program of command and hold its
+// other words in this order.
+func holdsInOrder(words, command []string) bool {
+	if words[0] != command[0] {
+		return false
+	}
+	next := 1
+	for _, w := range words[1:] {
+		if next < len(command) && matchesWord(w, command[next]) {
+			next++
+		}
+	}
+	return next == len(command)
+}
+
+// matchesWord reports a word that is want, want with a value, or letters that hold it.
+func matchesWord(word, want string) bool {
+	return word == want || strings.HasPrefix(word, want+"=") ||
+		len(want) == 2 && want[0] == '-' && len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.Contains(word[1:], want[1:])
+}
