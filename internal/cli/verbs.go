@@ -17,7 +17,7 @@ func verbs() []verb {
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
-		configVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
+		configVerb(), gateVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
 

@@ -57,7 +57,7 @@ var shared = []string{
 	"internal/limits", "internal/fold", "internal/tokens", "internal/safetext",
 	"internal/toolrule", "internal/atomicfile", "internal/clock", "internal/progress",
 	"internal/lockfile", "internal/fault",
-	"internal/packed",
+	"internal/packed", "internal/shellcmd",
 }
 
 // testOnly are packages that only tests import.
@@ -72,6 +72,7 @@ var libraryModules = map[string]string{
 	"github.com/tiktoken-go/tokenizer": "token counts",
 	"github.com/dlclark/regexp2/v2":    "the tokenizer's splitter",
 	"github.com/google/jsonschema-go":  "arguments of tool calls",
+	"mvdan.cc/sh/v3":                   "what a shell command would start",
 	"golang.org/x/text":                "Unicode tables",
 	"golang.org/x/sys":                 "opening files without following links",
 	"github.com/fsnotify/fsnotify":     "changes of the watched directories",
