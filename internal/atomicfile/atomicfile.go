@@ -6,6 +6,8 @@
 package atomicfile
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,8 +21,8 @@ import (
 	"github.com/deftskills/deft/internal/fault"
 )
 
-// ending is how the name of a temporary file ends; it begins with a dot.
-const ending = ".tmp"
+// A temporary file is called beginning, 16 hex digits, ending.
+const beginning, ending = ".deft-", ".tmp"
 
 // Write replaces the file at path by data with mode perm. It writes a temporary
 // file in the same directory, brings it to disk, renames it over path and brings
@@ -28,32 +30,42 @@ const ending = ".tmp"
 // is gone. A symbolic link at path is replaced, not followed. Two writers at once
 // leave the contents of one of them.
 func Write(path string, data []byte, perm fs.FileMode) error {
-	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
-	if err := fault.Err("atomic.temp"); err != nil {
+	if err := write(system{}, path, data, perm); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := os.CreateTemp(dir, "."+base+".*"+ending)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := fill(f, data, perm); err != nil {
-		return fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(f.Name())))
-	}
-	if err := rename(f.Name(), path); err != nil {
-		return fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(f.Name())))
-	}
-	fault.Point("atomic.dirsync")
-	return syncDir(path, dir)
+	return nil
 }
 
-func rename(from, to string) error {
-	if err := fault.Err("atomic.rename"); err != nil {
+// WriteIn is Write below a root: no part of path, links included, leads out of it.
+func WriteIn(root *os.Root, path string, data []byte, perm fs.FileMode) error {
+	return write(rooted{root}, path, data, perm)
+}
+
+func write(d disk, path string, data []byte, perm fs.FileMode) error {
+	var nonce [8]byte
+	if _, err := rand.Read(nonce[:]); err != nil {
 		return err
 	}
-	return os.Rename(from, to)
+	temp := filepath.Join(filepath.Dir(path), beginning+hex.EncodeToString(nonce[:])+ending)
+	if err := fault.Err("atomic.temp"); err != nil {
+		return err
+	}
+	f, err := d.create(temp)
+	if err != nil {
+		return err
+	}
+	err = fill(f, data, perm)
+	if err == nil {
+		err = fault.Err("atomic.rename")
+	}
+	if err == nil {
+		err = d.rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, d.remove(temp))
+	}
+	fault.Point("atomic.dirsync")
+	return syncDir(d, filepath.Dir(path))
 }
 
 // Sweep removes temporary files of Write that killed processes have left in a
@@ -75,7 +87,7 @@ func Sweep(dir string, before time.Time) {
 }
 
 // fill brings data to disk and closes f, whatever fails.
-func fill(f *os.File, data []byte, perm fs.FileMode) error {
+func fill(f file, data []byte, perm fs.FileMode) error {
 	_, err := f.Write(data)
 	if err == nil {
 		err = fault.Err("atomic.write")
@@ -91,14 +103,14 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 
 // syncDir makes the rename durable. The new file is in place already, so a system
 // that cannot do it is no failure.
-func syncDir(path, dir string) error {
-	d, err := os.Open(dir)
+func syncDir(d disk, dir string) error {
+	f, err := d.open(dir)
 	if err != nil {
 		return nil
 	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && errors.Is(err, syscall.EIO) {
-		return fmt.Errorf("%s: directory not on disk: %w", path, err)
+	defer f.Close()
+	if err := f.Sync(); err != nil && errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("directory not on disk: %w", err)
 	}
 	return nil
 }
