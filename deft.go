@@ -172,6 +172,15 @@ func (e *Engine) Search(ctx context.Context, q search.Query) (search.Result, err
 	return e.index.Search(ctx, q)
 }
 
+// Warm reads every skill for the search, and gets its vectors where there is an
+// embedder, whose error it returns; the first search need not then.
+func (e *Engine) Warm(ctx context.Context) error {
+	if err := e.updateIndex(ctx, "", e.Snapshot()); err != nil {
+		return err
+	}
+	return e.index.Warm(ctx, "")
+}
+
 func (e *Engine) updateIndex(ctx context.Context, scope string, snap *registry.Snapshot) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -65,8 +65,12 @@ func (x *Index) ask(ctx context.Context, text string) *asking {
 	return a
 }
 
-// wait returns the query's vector, or why there is none in time.
-func (a *asking) wait(ctx context.Context, limit time.Duration) ([]float32, error) {
+// wait returns the query's vector, or why there is none in time; for a nil asking,
+// that there are none to compare it with, and why.
+func (a *asking) wait(ctx context.Context, limit time.Duration, why error) ([]float32, error) {
+	if a == nil {
+		return nil, why
+	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -90,7 +94,11 @@ func (x *Index) fused(ctx context.Context, s *scope, g *generation, q Query) (Re
 		return x.ranked(ctx, s, g, q)
 	}
 	x.startEmbedding(s, g)
-	waiting := x.ask(ctx, clip(q.Text, maxQuery))
+	set, why := s.vectors.rowsOf(g), s.vectors.why()
+	var waiting *asking
+	if len(set.rows) > 0 {
+		waiting = x.ask(ctx, clip(q.Text, maxQuery))
+	}
 	p := g.plan(x.opt, x.an, question, q.Filter)
 	res := Result{Mode: q.Mode, Generation: g.number, Diagnostics: question.diags}
 	side := q
@@ -98,13 +106,12 @@ func (x *Index) fused(ctx context.Context, s *scope, g *generation, q Query) (Re
 	col := p.gather(ctx, side, question, &res)
 	words := []*found(col.top)
 	slices.SortFunc(words, (*found).before)
-	query, err := waiting.wait(ctx, x.opt.VectorTimeout)
+	query, err := waiting.wait(ctx, x.opt.VectorTimeout, why)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
 	if err == nil {
-		set := s.vectors.rowsOf(g)
-		if len(set.rows) > 0 && len(set.rows[0].vec) != len(query) {
+		if len(set.rows[0].vec) != len(query) {
 			err = fmt.Errorf("%w: %d numbers, not %d", ErrBadVector, len(query), len(set.rows[0].vec))
 		}
 		if set.without > 0 {

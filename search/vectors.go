@@ -97,6 +97,7 @@ type vectorStore struct {
 	version uint64 // grows when rows are added
 	last    error  // of the latest attempt to add some
 	tried   *generation
+	busy    bool // an attempt is under way
 	view    *rowSet
 }
 
@@ -141,6 +142,18 @@ func (v *vectorStore) rowsOf(g *generation) *rowSet {
 	v.view = set
 	return set
 }
+
+// why says why there are no vectors.
+func (v *vectorStore) why() error {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.last != nil {
+		return v.last
+	}
+	return errNotYet
+}
+
+var errNotYet = errors.New("no skill has a vector yet")
 
 // missing returns the documents of g that lack a vector.
 func (v *vectorStore) missing(g *generation) (out []*document) {
@@ -266,14 +279,18 @@ var errPaused = fmt.Errorf("paused after %d failures in a row", breakerFails)
 func (x *Index) startEmbedding(s *scope, g *generation) {
 	v := &s.vectors
 	v.mu.Lock()
-	due := v.tried != g || v.last != nil && x.breaker.closed(x.opt.Clock())
-	if due {
-		v.tried, v.last = g, nil
-	}
+	due := !v.busy && (v.tried != g || v.last != nil && x.breaker.closed(x.opt.Clock()))
+	v.busy = v.busy || due
 	v.mu.Unlock()
-	if due {
-		x.background(func(ctx context.Context) { _ = x.embed(ctx, s) }) // kept in vectors.last
+	if !due {
+		return
 	}
+	x.background(func(ctx context.Context) {
+		_ = x.embed(ctx, s) // kept in vectors.last
+		v.mu.Lock()
+		v.busy = false
+		v.mu.Unlock()
+	})
 }
 
 // Vectors lie beside the index, one file for each model.

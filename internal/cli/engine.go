@@ -72,6 +72,7 @@ func (r *run) options() deft.Options {
 	if r.record != nil {
 		o.Record = r.record
 	}
+	o.Search.Embedder = r.vectors
 	if r.news != nil {
 		o.Report = r.news.finding
 	}

@@ -35,7 +35,7 @@ type evalOptions struct {
 func evalRoutingVerb() verb {
 	var o evalOptions
 	return verb{
-		name: "routing", effects: effects{reads: true},
+		name: "routing", effects: effects{reads: true, network: true},
 		short: "ask every query of a file and count how often the right skill comes first",
 		long:  "Without --corpus the skills of this machine are asked. Fields: name, keywords, description, when,\nheadings, body, references. Figures of --fail-under: hit1, hit5, mrr10, recall10, hit50, auroc,\nabstain_precision, abstain_recall.",
 		flags: func(f *pflag.FlagSet) {
@@ -43,7 +43,7 @@ func evalRoutingVerb() verb {
 			f.StringVar(&o.queries, "queries", "", "the queries, JSON lines in `FILE`")
 			f.StringVar(&o.equiv, "equiv", "", "skills that count as equal, JSON lines in `FILE`")
 			f.StringVar(&o.trigger, "trigger", "", "requests that should and should not start a skill, JSON lines in `FILE`")
-			f.StringVar(&o.mode, "mode", "bm25", "how to find: `bm25|text|route`")
+			f.StringVar(&o.mode, "mode", "bm25", "how to find: `bm25|vector|hybrid|text|route`")
 			f.IntVar(&o.topK, "topk", 50, "hits asked for, `N`")
 			f.Float64Var(&o.k1, "k1", 0, "when repeated words stop to count, `N`; 0 = the default")
 			f.StringArrayVar(&o.weights, "weight", nil, "the weight of a field, `FIELD=W`; may be repeated")
@@ -111,7 +111,10 @@ func (r *run) routingOptions(o evalOptions) (evals.RoutingOptions, error) {
 		Search: search.Options{K1: o.k1, NoStem: o.noStem, Fields: map[search.Field]search.FieldParam{}},
 	}
 	if o.mode == "vector" || o.mode == "hybrid" {
-		return opt, usage("mode %q needs an embedder; none is configured", o.mode).hinted("hint.one_of", "bm25, text, route")
+		if err := r.needEmbedder(o.mode, "bm25, text, route"); err != nil {
+			return opt, err
+		}
+		opt.Search.Embedder, opt.Search.VectorTimeout = r.vectors, vectorPatience
 	}
 	for _, p := range []struct {
 		into *string

@@ -25,6 +25,7 @@ import (
 	"github.com/deftskills/deft/internal/cli/text"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/store"
 )
@@ -238,10 +239,11 @@ type run struct {
 	diags   []skill.Diagnostic // of settings and flags
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
-	news    *news        // of a conversation; nil for other verbs
-	found   uint64       // version of the Snapshot that a person was told of; 0 = none
-	store   *store.Store // what the person decided; nil until it is asked for
-	latest  readSettings // guarded by reading, as are the two that follow
+	vectors search.Embedder // of a verb that wants vectors, where there is one
+	news    *news           // of a conversation; nil for other verbs
+	found   uint64          // version of the Snapshot that a person was told of; 0 = none
+	store   *store.Store    // what the person decided; nil until it is asked for
+	latest  readSettings    // guarded by reading, as are the two that follow
 	saved   []store.SkillState
 	// followed are the switches that were handed on, by their former keys.
 	followed map[string]store.SkillState

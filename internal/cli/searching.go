@@ -24,15 +24,16 @@ type searchOptions struct {
 func searchVerb() verb {
 	var o searchOptions
 	return verb{
-		name: "search", args: "QUERY…", min: 1, max: -1, group: groupModel, effects: effects{reads: true},
+		name: "search", args: "QUERY…", min: 1, max: -1, group: groupModel, effects: effects{reads: true, network: true},
 		short: "inside skills: names, descriptions, bodies, references",
 		long: "A \"phrase in quotes\" must occur, a -word must not.\n" +
-			"--source ID, the id of a source that is no path, narrows the search to that source.",
+			"--source ID, the id of a source that is no path, narrows the search to that source.\n" +
+			"With an embeddings endpoint in the settings (skills.search) meaning counts too, and the network is used.",
 		flags: func(f *pflag.FlagSet) {
 			f.IntVar(&o.topK, "topk", 5, "hits wanted, `N` of at most 100")
 			f.StringArrayVar(&o.kinds, "kind", nil, "only skills of this `KIND` of source")
 			f.StringArrayVar(&o.names, "name", nil, "only the skill of this `NAME`")
-			f.StringVar(&o.mode, "mode", "auto", "`auto|bm25|text`")
+			f.StringVar(&o.mode, "mode", "auto", "`auto|bm25|vector|hybrid|text`")
 			f.BoolVar(&o.noReferences, "no-references", false, "leave files below references/ out")
 			f.BoolVar(&o.explainScore, "explain", false, "how each score comes about")
 		},
@@ -68,16 +69,29 @@ func (r *run) search(ctx context.Context, o searchOptions, text string) error {
 	if o.topK < 1 || o.topK > 100 {
 		return usage("--topk %d is not between 1 and 100", o.topK)
 	}
-	if !slices.Contains([]string{"auto", "bm25", "text"}, o.mode) {
-		return usage("mode %q is not known here", o.mode).hinted("hint.one_of", "auto, bm25, text")
+	switch o.mode {
+	case "bm25", "text":
+	case "auto":
+		if err := r.wantEmbedder(); err != nil {
+			return err
+		}
+	case "vector", "hybrid":
+		if err := r.needEmbedder(o.mode, "auto, bm25, text"); err != nil {
+			return err
+		}
+	default:
+		return usage("mode %q is not known here", o.mode).hinted("hint.one_of", "auto, bm25, vector, hybrid, text")
 	}
 	only := r.sourceFilter()
 	e, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
-	start := r.proc.Now()
 	ctx, done := r.watch(ctx, "index")
+	if r.vectors != nil {
+		_ = e.Warm(ctx) // what is missing shows in the result
+	}
+	start := r.proc.Now()
 	res, err := e.Search(ctx, search.Query{
 		Text: text, TopK: o.topK, Mode: search.Mode(o.mode), Explain: o.explainScore,
 		Filter: search.Filter{Names: o.names, Kinds: o.kinds, Sources: only, NoReferences: o.noReferences},
@@ -97,7 +111,8 @@ func (r *run) search(ctx context.Context, o searchOptions, text string) error {
 			Hits    []hitJSON   `json:"hits"`
 			Total   int         `json:"total"`
 			Elapsed int64       `json:"elapsed_us"`
-		}{res.Mode, hits, res.Total, took.Microseconds()})
+			Less    string      `json:"degraded,omitempty"`
+		}{res.Mode, hits, res.Total, took.Microseconds(), res.Degraded})
 	} else {
 		r.searchText(res, hits, took)
 	}
@@ -123,6 +138,9 @@ func hitOf(h search.Hit) hitJSON {
 }
 
 func (r *run) searchText(res search.Result, hits []hitJSON, took time.Duration) {
+	if res.Degraded != "" {
+		r.hintf("%s", r.words.Say("search.degraded", res.Degraded))
+	}
 	if len(hits) == 0 {
 		r.out.Printf("no hit in %d skills\n", res.Searched)
 		return

@@ -205,7 +205,7 @@ func (l *loader) keys() table {
 			"plugins": l.plugins,
 			"trust": sub(table{"project": l.text((*string)(&c.TrustProject),
 				oneOf([]string{string(TrustAsk), string(TrustAlways), string(TrustNever)}), "ask, always or never")}),
-			"walk": tuning["walk"], "builtin": tuning["builtin"], "watch": tuning["watch"], "refresh": tuning["refresh"],
+			"walk": tuning["walk"], "builtin": tuning["builtin"], "watch": tuning["watch"], "refresh": tuning["refresh"], "search": tuning["search"],
 			"profiles": func(key string, _, v *yaml.Node) {
 				l.mapping(v, key+".", func() table { return table{"*": l.profile} })
 			},
@@ -390,11 +390,9 @@ func (l *loader) provider(key string, k, v *yaml.Node) {
 	p := Provider{From: l.from(k)}
 	l.mapping(v, key+".", func() table {
 		return table{
-			"base_url": l.text(&p.BaseURL, func(s string) bool {
-				return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
-			}, "an http or https address"),
-			"api":     l.text(&p.API, oneOf([]string{"chat", "responses"}), "chat or responses"),
-			"key_env": l.text(&p.KeyEnv, func(s string) bool { return s != "" && !strings.ContainsAny(s, "= ") }, "a variable's name"),
+			"base_url": l.text(&p.BaseURL, address, "an http or https address"),
+			"api":      l.text(&p.API, oneOf([]string{"chat", "responses"}), "chat or responses"),
+			"key_env":  l.text(&p.KeyEnv, variable, "a variable's name"),
 		}
 	})
 	l.config.Models[k.Value] = p

@@ -19,6 +19,16 @@ type Tuning struct {
 	Builtin Builtin
 	Watch   Watch
 	Refresh Refresh
+	Search  Search
+}
+
+// Search is what may make vectors for deft search: skills.search. Model and BaseURL
+// are both set, or there are none.
+type Search struct {
+	Model   string // of an embeddings endpoint
+	BaseURL string // up to, and without, /embeddings
+	KeyEnv  string // the variable that holds the key; "" = none is sent
+	Dim     int    // numbers in a vector; 0 = as many as come
 }
 
 // Walk bounds the search for skills: skills.walk.
@@ -57,6 +67,7 @@ const (
 	maxPause    = time.Hour
 	maxCooldown = 24 * time.Hour
 	minPoll     = 100 * time.Millisecond
+	maxDim      = 16384
 )
 
 func defaultTuning() Tuning {
@@ -98,6 +109,12 @@ func (l *loader) tuningKeys() table {
 		"refresh": sub(table{
 			"cooldown": l.duration(&t.Refresh.Cooldown, 0, maxCooldown),
 			"blocking": l.boolean(&t.Refresh.Blocking),
+		}),
+		"search": sub(table{
+			"model":    l.text(&t.Search.Model, func(s string) bool { return s != "" }, "a model's name"),
+			"base_url": l.text(&t.Search.BaseURL, address, "an http or https address"),
+			"key_env":  l.text(&t.Search.KeyEnv, variable, "a variable's name"),
+			"dim":      l.whole(&t.Search.Dim, 1, maxDim),
 		}),
 	}
 }
@@ -149,8 +166,18 @@ func (t *Tuning) settings() []Setting {
 		{Key: "skills.watch.poll", Value: t.Watch.Poll},
 		{Key: "skills.refresh.cooldown", Value: t.Refresh.Cooldown},
 		{Key: "skills.refresh.blocking", Value: t.Refresh.Blocking},
+		{Key: "skills.search.model", Value: t.Search.Model},
+		{Key: "skills.search.base_url", Value: t.Search.BaseURL},
+		{Key: "skills.search.key_env", Value: t.Search.KeyEnv},
+		{Key: "skills.search.dim", Value: t.Search.Dim},
 	}
 }
+
+func address(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+func variable(s string) bool { return s != "" && !strings.ContainsAny(s, "= ") }
 
 func country(s string) bool {
 	return len(s) == 2 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz") == ""

@@ -14,7 +14,7 @@ type RoutingOptions struct {
 	Queries  string             // JSON lines
 	Equiv    string             // "" for none
 	Trigger  string             // "" for none
-	Mode     string             // bm25 (also ""), text or route
+	Mode     string             // bm25 (also ""), text, route, or with Search.Embedder vector or hybrid
 	TopK     int                // 0 means 50
 	Search   search.Options
 	Route    route.Options

@@ -81,6 +81,9 @@ func newRun(opt RoutingOptions) (*run, error) {
 		opt.Mode = "bm25"
 	case "bm25", "text", "route":
 	case "vector", "hybrid":
+		if opt.Search.Embedder != nil {
+			break
+		}
 		return nil, fmt.Errorf("%w: %s search needs an embedder", search.ErrModeUnavailable, opt.Mode)
 	default:
 		return nil, fmt.Errorf("%w: mode %q is unknown", search.ErrBadQuery, opt.Mode)
@@ -156,8 +159,8 @@ func (r *run) ask(ctx context.Context, q query) (ranking, error) {
 func (r *run) rank(ctx context.Context, text string) (order []string, top int64, res route.Result, err error) {
 	began := time.Now()
 	mode := search.BM25
-	if r.opt.Mode == "text" {
-		mode = search.Text
+	if r.opt.Mode != "route" {
+		mode = search.Mode(r.opt.Mode)
 	}
 	found, err := r.index.Search(ctx, search.Query{Text: text, TopK: max(r.opt.TopK, retrieved), Mode: mode, Plain: true, Bare: true})
 	if err != nil {
@@ -171,7 +174,12 @@ func (r *run) rank(ctx context.Context, text string) (order []string, top int64,
 		if i < retrieved {
 			in.Retrieved = append(in.Retrieved, route.Retrieved{Address: h.Address, Score: h.Score, Coverage: h.Coverage, Share: h.Share, Evidence: h.Evidence})
 		}
-		top = max(top, h.Score)
+		switch mode {
+		case search.Vector, search.Hybrid: // fused ranks have no scale
+			top = max(top, int64(h.Cosine))
+		default:
+			top = max(top, h.Score)
+		}
 	}
 	if r.opt.Mode != "route" {
 		r.times = append(r.times, time.Since(began).Microseconds())
