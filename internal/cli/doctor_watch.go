@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -26,14 +27,19 @@ func (r *run) watchCheck(ctx context.Context) check {
 	}
 	s := r.engine.WatchStatus()
 	stop()
-	limit := watchLimit(r.proc.GOOS)
+	return r.watched(s, watchLimit(r.proc.GOOS))
+}
+
+// watched tells of one try; limit 0 = the system's is unknown.
+func (r *run) watched(s registry.WatchStatus, limit int) check {
+	c, poll := check{ID: "watch", Level: skill.LevelInfo}, time.Duration(r.config.Tuning.Watch.Poll).String()
 	switch {
 	case s.Mode == "events" && limit > 0:
 		c.Message = r.words.Say("doctor.watch_of", s.Watches, limit)
 	case s.Mode == "events":
 		c.Message = r.words.Say("doctor.watch", s.Watches)
 	default:
-		d := skill.Finding("watch_degraded", "", "%s", r.words.Say("doctor.watch_polling", s.Polled, time.Duration(t.Watch.Poll).String(), s.Why))
+		d := skill.Finding("watch_degraded", "", "%s", r.words.Say("doctor.watch_polling", s.Polled, poll, s.Why))
 		c.Level, c.Message, c.Fix = d.Level, d.Message, d.Fix
 		if limit > 0 {
 			c.Message += "; " + r.words.Say("doctor.watch_limit", limit)
