@@ -266,16 +266,6 @@ func TestM030_ATieIsToldOnceASnapshot(t *testing.T) {
 	want(t, "in the Snapshot", slices.ContainsFunc(v.Snapshot().Diagnostics, func(d skill.Diagnostic) bool { return d.Code == "copies_differ" }), true)
 }
 
-func TestM031_ManualSkillsAreNotTheModels(t *testing.T) {
-	t.Parallel()
-	m := inMemory("other")
-	m.put("skills/x/SKILL.md", "---\nname: x\ndescription: d\ndisable-model-invocation: true\n---\nBody.\n")
-	s := own(t, setup{fsys: m}).view().Snapshot()
-	_, err := s.LookupForModel("x")
-	want(t, "refused", err != nil && !strings.Contains(err.Error(), "manual"), true)
-	want(t, "a person finds it", need(t, s, "x").Skill.Name, "x")
-}
-
 func TestM032_RefreshesOfOtherRequestsAreNotShared(t *testing.T) {
 	t.Parallel()
 	one, two := inMemory("a"), inMemory("b")
