@@ -2,6 +2,7 @@ package deft
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -44,6 +45,9 @@ func (s *Session) Fresh(ctx context.Context, b session.FreshBudget) (Fresh, erro
 	window := int(s.shown.window.Load())
 	in := s.engine.catalogInput(s.work.view.Snapshot(), CatalogOptions{Window: window}, nil)
 	in.ActiveTokens = out.Tokens
+	for _, a := range slices.Backward(s.inner.Active()) { // used lately
+		in.Rank.Recent = append(in.Rank.Recent, a.Address)
+	}
 	s.shown.thread.Fresh()
 	var err error
 	out.Catalog, err = s.shown.next(ctx, in, window)

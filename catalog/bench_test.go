@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/skill"
 )
 
 // library has n skills with descriptions of about 130 characters.
@@ -47,5 +49,54 @@ func BenchmarkRenderCold10k(b *testing.B) {
 	counter.Count("load the tables")
 	for b.Loop() {
 		render(b, New(Config{Counter: counter}), Input{Snapshot: s, Tools: exposed})
+	}
+}
+
+// BenchmarkTiers1k renders dialect minimax where descriptions don't fit, one changing.
+func BenchmarkTiers1k(b *testing.B) {
+	r, all := New(Config{}), library(1000)
+	in := Input{Snapshot: snapshot(all...), Dialect: skill.MiniMax, Budget: Budget{Limit: 20_000}}
+	c := render(b, r, in)
+	if !c.Report.SoftOverflow || c.Report.Shortened < 900 {
+		b.Fatalf("%+v", c.Report)
+	}
+	turn := 0
+	next := func() {
+		turn++
+		all[500] = record(all[500].Skill.Name, fmt.Sprintf("Changed %d times, and longer than most by a few words: %s", turn, all[499].Skill.Description))
+		in.Snapshot = &registry.Snapshot{Winners: all, All: all}
+		render(b, r, in)
+	}
+	next() // the first one asks for lengths that no other asked for
+	b.ReportAllocs()
+	for b.Loop() {
+		next()
+	}
+}
+
+// Not parallel: it counts what the whole process allocates.
+func TestAWarmRenderAllocatesLittle(t *testing.T) {
+	for _, n := range []int{10_000, 40_000} {
+		r, all := New(Config{Counter: Estimate()}), library(n)
+		in := Input{Mode: ModeStable, Tools: exposed}
+		turn := func(i int) Catalog {
+			all[n/2] = record(all[n/2].Skill.Name, fmt.Sprintf("Changed %d times.", i))
+			in.Snapshot = &registry.Snapshot{Winners: all, All: all}
+			return render(t, r, in)
+		}
+		size := 0
+		for i := range 4 { // buffers grow in the first ones
+			size = len(turn(i).Stable.Text)
+		}
+		const rounds = 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range rounds {
+			turn(10 + i)
+		}
+		runtime.ReadMemStats(&after)
+		if got, bound := int(after.TotalAlloc-before.TotalAlloc)/rounds, 64<<10+3*size; got > bound {
+			t.Errorf("%d skills: %d bytes a render of %d, the bound is %d", n, got, size, bound)
+		}
 	}
 }
