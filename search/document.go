@@ -351,34 +351,57 @@ func clean(s string) string {
 		return s
 	}
 	b := []byte(s)
-	for i := 0; i < len(b); {
-		end, blank := span(b, i)
-		for ; i < end; i++ {
-			if blank && b[i] != '\n' {
+	blank := func(from, to int) {
+		for i := from; i < to; i++ {
+			if b[i] != '\n' {
 				b[i] = ' '
 			}
 		}
 	}
+	each(b, "<!--", func(i int) int {
+		end := bytes.Index(b[i:], []byte("-->"))
+		if end < 0 {
+			return len(b)
+		}
+		blank(i, i+end+3)
+		return i + end + 3
+	})
+	each(b, "](", func(i int) int {
+		end := bytes.IndexAny(b[i:], ")\n")
+		if end < 0 {
+			return len(b)
+		}
+		blank(i, i+end)
+		return i + end
+	})
+	for i := 0; i+maxEncoded < len(b); {
+		last := i + maxEncoded // backwards, so that most bytes are never looked at
+		for last >= i && isEncoded(b[last]) {
+			last--
+		}
+		if last >= i {
+			i = last + 1
+			continue
+		}
+		end := i
+		for end < len(b) && isEncoded(b[end]) {
+			end++
+		}
+		blank(i, end)
+		i = end
+	}
 	return string(b)
 }
 
-// span returns the end of the piece of text at i, and whether it is one to blank.
-func span(b []byte, i int) (end int, blank bool) {
-	switch {
-	case b[i] == '<' && bytes.HasPrefix(b[i:], []byte("<!--")):
-		if n := bytes.Index(b[i:], []byte("-->")); n > 0 {
-			return i + n + 3, true
+// each calls f for every place of mark, from where f says that the search goes on.
+func each(b []byte, mark string, f func(at int) (next int)) {
+	for from := 0; from < len(b); {
+		at := bytes.Index(b[from:], []byte(mark))
+		if at < 0 {
+			return
 		}
-	case b[i] == ']' && i+1 < len(b) && b[i+1] == '(':
-		if n := bytes.IndexAny(b[i:], ")\n"); n > 0 {
-			return i + n, true
-		}
-	case isEncoded(b[i]):
-		for end = i; end < len(b) && isEncoded(b[end]); end++ {
-		}
-		return end, end-i > maxEncoded
+		from = f(from + at)
 	}
-	return i + 1, false
 }
 
 // isEncoded reports whether c belongs to the base64 alphabet.

@@ -51,6 +51,7 @@ func Tokens(text string, yield func(Token) bool) {
 type analyzer struct {
 	stem   bool
 	stop   map[string]struct{}
+	shapes [16]uint32         // of stop words: by length, a bit for each first letter; [0] has other lengths
 	common map[string]float64 // see rarity
 	table  func() alsoWords   // made at its first use
 }
@@ -69,7 +70,13 @@ func newAnalyzer(o Options) *analyzer {
 	}
 	a := &analyzer{stem: !o.NoStem, stop: make(map[string]struct{}, len(words)), common: commonWords()}
 	for _, w := range words {
-		a.stop[strings.ToLower(w)] = struct{}{}
+		w = strings.ToLower(w)
+		a.stop[w] = struct{}{}
+		if n := len(w); n < len(a.shapes) && n > 0 {
+			a.shapes[n] |= 1 << (w[0] & 31)
+		} else {
+			a.shapes[0] = 1
+		}
 	}
 	a.table = sync.OnceValue(a.readAlso)
 	return a
@@ -194,13 +201,12 @@ func (w *walker) asciiRun(run string, start int) {
 		w.send([]byte(strings.ToLower(run)), start)
 	}
 	for len(run) > 0 {
-		piece := run
-		if cut := strings.IndexAny(run, "./"); cut >= 0 {
-			piece = run[:cut]
-			run = run[cut+1:]
-		} else {
-			run = ""
+		cut := 0
+		for cut < len(run) && run[cut] != '.' && run[cut] != '/' {
+			cut++
 		}
+		piece := run[:cut]
+		run = run[min(cut+1, len(run)):]
 		w.identifier(piece, start)
 		start += len(piece) + 1
 	}
@@ -361,7 +367,7 @@ func (w *walker) word(b []byte, start int) {
 	if len(b) > maxDigits && allDigits(b) {
 		return
 	}
-	if _, stop := w.a.stop[string(b)]; stop && !w.name {
+	if !w.name && w.a.stops(b) {
 		return
 	}
 	if !w.a.stem {
@@ -377,6 +383,15 @@ func (w *walker) word(b []byte, start int) {
 		return
 	}
 	w.send(stem(b), start)
+}
+
+// stops reports whether b is a stop word. Most words have the shape of none.
+func (a *analyzer) stops(b []byte) bool {
+	if n := len(b); n < len(a.shapes) && a.shapes[n]&(1<<(b[0]&31)) == 0 || n >= len(a.shapes) && a.shapes[0] == 0 {
+		return false
+	}
+	_, stop := a.stop[string(b)]
+	return stop
 }
 
 func (w *walker) send(term []byte, start int) {
