@@ -14,5 +14,5 @@
 //	validate_test.go   V: what is a valid skill
 //	code_test.go       D: skills given in code
 //	versions_test.go   B: stored versions as file systems
-//	mustnot_test.go    M: what must not happen
+//	mustnot_test.go    M: what must not happen; of search and tools mustnot_search_test.go, mustnot_tools_test.go
 package mastra

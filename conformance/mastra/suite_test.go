@@ -31,8 +31,6 @@ var left = map[string]string{
 	"is a figure, which benchmarks hold":                                    "M027",
 	"has no test by the suite's own word":                                   "W116-W119",
 	"concerns the store of blobs and publishing, not how a version is read": "B001-B019 B047-B051 B055-B067 M019 M022",
-	"concerns the tools":                                                    "M017 M018 M034",
-	"concerns the catalog":                                                  "M025 M026",
 }
 
 // leftOut are the ids of left.

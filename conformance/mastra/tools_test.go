@@ -44,16 +44,22 @@ func (h *hits) Search(_ context.Context, _ *registry.Snapshot, query string, nam
 
 func deskOf(t *testing.T, m *memory) *desk {
 	t.Helper()
-	h := open(t, setup{fsys: m})
-	d := &desk{t: t, view: h.view(), clock: h, o: toolset.Options{Dialect: skill.Mastra, Searcher: &hits{}}}
-	d.session()
-	return d
+	return deskIn(t, skill.Mastra, m)
+}
+
+// deskIn is a desk of another dialect.
+func deskIn(t *testing.T, d skill.Dialect, m *memory) *desk {
+	t.Helper()
+	h := open(t, setup{dialect: d, fsys: m})
+	k := &desk{t: t, view: h.view(), clock: h, o: toolset.Options{Dialect: d, Searcher: &hits{}}}
+	k.session()
+	return k
 }
 
 // session begins another conversation.
 func (d *desk) session() *session.Session {
 	d.t.Helper()
-	s, err := session.New(d.t.Context(), session.Options{Snapshots: d, Dialect: skill.Mastra, Clock: d.clock.now, Idle: toolset.OnDemandIdle})
+	s, err := session.New(d.t.Context(), session.Options{Snapshots: d, Dialect: d.o.Dialect, Clock: d.clock.now, Idle: toolset.OnDemandIdle})
 	if err != nil {
 		d.t.Fatal(err)
 	}
