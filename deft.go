@@ -187,6 +187,9 @@ func (e *Engine) updateIndex(ctx context.Context, scope string, snap *registry.S
 	if e.indexed[scope] == snap {
 		return nil
 	}
+	if e.indexed[scope] == nil && scope != "" {
+		e.index.Fork("", scope) // a session's: little differs
+	}
 	if _, err := e.index.Update(ctx, scope, snap); err != nil {
 		return fmt.Errorf("search index: %w", err)
 	}

@@ -118,7 +118,7 @@ func readFile(path string) (string, error) {
 
 // save writes in the background.
 func (x *Index) save(s *scope) {
-	if x.opt.Dir != "" {
+	if x.opt.Dir != "" && !s.forked {
 		x.background(func(context.Context) { x.write(s) })
 	}
 }

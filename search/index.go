@@ -36,6 +36,7 @@ type scope struct {
 	// stored is what the disk held and the first Update has yet to confirm.
 	stored []part
 	loaded bool
+	forked bool // of another scope: not kept on disk
 
 	warming    atomic.Bool // Warm is reading what is pending
 	compacting atomic.Bool

@@ -340,7 +340,7 @@ func (x *Index) loadVectors(s *scope) {
 // saveVectors writes the scope's vectors; when they are complete, those of other
 // models go.
 func (x *Index) saveVectors(s *scope, complete bool) {
-	if x.opt.Dir == "" {
+	if x.opt.Dir == "" || s.forked {
 		return
 	}
 	wanted := map[digest16]bool{}
