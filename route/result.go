@@ -283,9 +283,10 @@ func (r *Router) bonus(at int32) int {
 	return 100 - r.skills[at].entry.Priority
 }
 
-// won applies the rule of the clear winner to sorted skills.
+// won applies the rule of the clear winner to sorted skills. The strong evidence must
+// be the first one's own.
 func (r *Router) won(sorted []int32, fit Fit, t *turn) bool {
-	if fit != FitStrong || len(sorted) == 0 {
+	if fit != FitStrong || len(sorted) == 0 || !t.tallies[sorted[0]].strong() {
 		return false
 	}
 	first := t.tallies[sorted[0]].score()

@@ -213,6 +213,22 @@ func TestRetrievalIsBounded(t *testing.T) {
 	}
 }
 
+func TestANameOfOneWordIsAWordToTheSearch(t *testing.T) {
+	t.Parallel()
+	snap := snapshot(record("pdf"), record("ocr"), record("pdf-forms"))
+	in := TurnRoutingContext{Message: "read the scan as a pdf, no pdf forms"}
+	expect(t, lines(routed(t, snap, in, Options{})), "pdf 30 kw:pdf", "pdf-forms 30 kw:pdf forms")
+	in.Retrieved = []Retrieved{{"ocr", 100, 60, 60, 150}, {"pdf", 50, 60, 30, 70}}
+	expect(t, lines(routed(t, snap, in, Options{})), "ocr 40 retrieve:40", "pdf-forms 30 kw:pdf forms", "pdf 20 retrieve:20")
+	r, _ := Compile(snap, Options{})
+	if ex := r.Explain(in, "pdf"); !slices.ContainsFunc(ex.Rows, func(row ExplanationRow) bool { return row.Code == "keywords_word" }) {
+		t.Errorf("explained by %+v", ex.Rows)
+	}
+	slices.Reverse(in.Retrieved)
+	in.Retrieved[0].Score = 101
+	expect(t, lines(routed(t, snap, in, Options{}))[:1], "pdf 70 kw:pdf retrieve:40")
+}
+
 func TestTheWinnerMustBeClear(t *testing.T) {
 	t.Parallel()
 	snap := snapshot(record("git-log"), record("weather"), record("news", keywords("news")))
@@ -229,6 +245,8 @@ func TestTheWinnerMustBeClear(t *testing.T) {
 		{"a short request answered", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 60, 60}}}, FitStrong, "weather"},
 		{"little evidence", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 10, 30}}}, FitWeak, ""},
 		{"two alike", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 60, 200}, {"news", 89, 90, 60, 200}}}, FitStrong, ""},
+		{"words of any conversation", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 100, 90, 40}}}, FitWeak, ""},
+		{"the evidence is another's", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 20, 70}, {"news", 80, 90, 60, 200}}}, FitStrong, ""},
 		{"coverage alone", TurnRoutingContext{Retrieved: []Retrieved{{Address: "weather", Score: 90, Coverage: 50}}}, FitStrong, "weather"},
 		{"a preload is no evidence", TurnRoutingContext{Preload: []Preload{{"weather", "user"}}}, FitNone, ""},
 	} {

@@ -86,6 +86,9 @@ func (r *Router) tallyTurn(ctx context.Context, in TurnRoutingContext, t *turn) 
 	if err := r.signals(in, t); err != nil {
 		return err
 	}
+	if len(in.Retrieved) > 0 && !r.opt.NoRetrieve {
+		r.unname(in.Retrieved[0].Address, t)
+	}
 	r.strike(t)
 	r.coActivate(t)
 	r.retrieve(in, t)
@@ -216,6 +219,18 @@ func (r *Router) strike(t *turn) {
 	}
 }
 
+// unname takes back what skills got for a name of one word, but for the best of the
+// search: such a word is mostly said as any other ("as a pdf"), and a search at hand
+// knows better what it is worth.
+func (r *Router) unname(best string, t *turn) {
+	for _, at := range t.touched {
+		s, ta := &r.skills[at], &t.tallies[at]
+		if ta.implicit && s.entry.Address != best && !strings.Contains(s.keywords[0].norm, " ") {
+			ta.keywords, ta.implicit = 0, false
+		}
+	}
+}
+
 // coActivate passes points on once, from skills with points of their own. Which of
 // several sources a reason names is decided by the final order.
 func (r *Router) coActivate(t *turn) {
@@ -264,7 +279,7 @@ func (h Retrieved) sure() bool {
 	if h.Evidence == 0 && h.Share == 0 {
 		return h.Coverage >= strongCoverage
 	}
-	return h.Evidence >= strongEvidence || h.Share >= strongShare
+	return h.Evidence >= leastEvidence && h.Evidence+h.Share >= strongTogether
 }
 
 // share is floor(n·part/whole) without overflow for any score.

@@ -11,19 +11,21 @@ const (
 	admitCoverage = 30
 	admitEvidence = 60
 
-	// Retrieval alone is a strong fit with so many points and either this much evidence,
-	// or for short requests this share of the best possible answer. The best hits of
-	// requests that no skill fits have evidence up to 80 and share up to 35.
+	// Retrieval alone is a strong fit with so many points, and evidence and share of the
+	// best possible answer that are this much together: a long request is rarely answered
+	// in full, a short one gives little evidence. Evidence below the least is a word or
+	// two of any conversation. The best hits of requests that no skill fits have up to 117
+	// together, but one, whose words mean something else.
 	strongRetrieve = 30
-	strongEvidence = 92
-	strongShare    = 45
+	strongTogether = 120
+	leastEvidence  = 50
 	// strongCoverage stands in where a search gives neither evidence nor share.
 	strongCoverage = 50
 
 	// winnerScore and winnerLead make the first skill a clear winner. Abstention: recall
-	// 15 of 15, precision 15 of 25; 10 of 59 requests that a skill fits are refused (12
-	// with a lead of 3, about half with 10: near-copies and skills of one family stand
-	// close together), and 39 of the 49 winners are right.
+	// 14 of 15, precision 14 of 24; 10 of 59 requests that a skill fits are refused (half
+	// of them with a lead of 10: near-copies and skills of one family stand close
+	// together), and 42 of the 49 winners are right.
 	winnerScore = 30
 	winnerLead  = 2
 )

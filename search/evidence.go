@@ -49,7 +49,11 @@ func (p *plan) coverage(a acc) int {
 
 // evidence measures a hit against what a query could give at most, and against what
 // one word could that no other skill has: both in percent, the second without bound.
-func (p *plan) evidence(a acc) (share, evidence int) {
+// Nothing is surer than a request that is the skill's name and no more.
+func (p *plan) evidence(a acc, named bool) (share, evidence int) {
+	if named {
+		return 100, 100
+	}
 	if p.asked == 0 {
 		return 0, 0
 	}

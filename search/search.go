@@ -154,7 +154,7 @@ func (p *plan) hit(ctx context.Context, q Query, ask question, f *found, sh *sho
 		Description: f.Description, Score: f.score, Coverage: p.coverage(f.acc),
 		Cosine: int(math.Round(float64(f.cosine) * 1000)),
 	}
-	hit.Share, hit.Evidence = p.evidence(f.acc)
+	hit.Share, hit.Evidence = p.evidence(f.acc, f.named)
 	hit.Strength = p.strength(ask, f.acc, hit.Coverage, f.named, f.phrased)
 	if q.Explain {
 		hit.Explain = p.explain(f)
