@@ -118,21 +118,6 @@ func (s *Store) finishAside() error {
 	return os.Rename(fresh, s.path)
 }
 
-// finishKilled finishes a SetAside that was killed when the damaged file had gone and
-// the new one had not come: without it, a denied skill would be on until then.
-func (s *Store) finishKilled(ctx context.Context) error {
-	if s.o.ReadOnly {
-		return nil
-	}
-	if _, err := os.Lstat(s.path); err == nil {
-		return nil
-	}
-	if _, err := os.Lstat(s.salvagePath()); err != nil {
-		return nil
-	}
-	return s.locked(ctx, "doctor", s.finishAside)
-}
-
 // moveAside moves the database, or the file of it with a suffix.
 func (s *Store) moveAside(suffix string) (string, error) {
 	dir := filepath.Join(filepath.Dir(s.path), "damaged")
@@ -166,7 +151,7 @@ func (s *Store) salvage(ctx context.Context) State {
 	if err != nil || !info.Mode().IsRegular() {
 		return st
 	}
-	db, err := s.reader(ctx, url.Values{"mode": {"ro"}})
+	db, err := s.reader(ctx, s.path, url.Values{"mode": {"ro"}})
 	if err != nil {
 		return st
 	}

@@ -41,7 +41,15 @@ func (s *Store) acquire(ctx context.Context) (*handle, error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
-	info, err := os.Stat(s.path)
+	path := s.path
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A SetAside was killed when the damaged file had gone and the new one had not come,
+		// or is there just now: without what it has saved, a denied skill would be on. The
+		// next write ends it.
+		path = s.salvagePath()
+		info, err = os.Stat(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		s.retire()
 		return nil, nil
@@ -57,7 +65,7 @@ func (s *Store) acquire(ctx context.Context) (*handle, error) {
 		if err := s.guard(); err != nil {
 			return nil, err
 		}
-		read, fixed, err := s.openReader(ctx)
+		read, fixed, err := s.openReader(ctx, path)
 		if err != nil {
 			return nil, s.say(err)
 		}
@@ -140,11 +148,11 @@ func (s *Store) Close() error {
 // foreign one must not run.
 var pragmas = []string{"foreign_keys(1)", "temp_store(memory)", "trusted_schema(0)"}
 
-func (s *Store) dsn(query url.Values, more ...string) string {
+func (s *Store) dsn(path string, query url.Values, more ...string) string {
 	query.Set("_error_rc", "1")
 	query["_pragma"] = append(append([]string{"busy_timeout(" + strconv.FormatInt(s.o.Busy.Milliseconds(), 10) + ")"},
 		pragmas...), more...)
-	path := filepath.ToSlash(s.path)
+	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive
 	}
@@ -154,20 +162,20 @@ func (s *Store) dsn(query url.Values, more ...string) string {
 // openReader opens the file so that SQLite itself can't write it: the last reader of
 // a damaged file must not bring a log into it. Where not even the log's index can be
 // made, as on a read-only disk, a file without a log is read as it stands.
-func (s *Store) openReader(ctx context.Context) (db *sql.DB, fixed bool, err error) {
-	db, err = s.reader(ctx, url.Values{"mode": {"ro"}})
+func (s *Store) openReader(ctx context.Context, path string) (db *sql.DB, fixed bool, err error) {
+	db, err = s.reader(ctx, path, url.Values{"mode": {"ro"}})
 	if err == nil || !errors.Is(sentinel(err), ErrReadOnly) {
 		return db, false, err
 	}
-	if log, statErr := os.Stat(s.path + "-wal"); statErr == nil && log.Size() > 0 {
+	if log, statErr := os.Stat(path + "-wal"); statErr == nil && log.Size() > 0 {
 		return nil, false, err
 	}
-	db, err = s.reader(ctx, url.Values{"mode": {"ro"}, "immutable": {"1"}})
+	db, err = s.reader(ctx, path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	return db, true, err
 }
 
-func (s *Store) reader(ctx context.Context, query url.Values) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", s.dsn(query, "query_only(1)"))
+func (s *Store) reader(ctx context.Context, path string, query url.Values) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", s.dsn(path, query, "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +192,7 @@ func (s *Store) writer(ctx context.Context, h *handle) (*sql.DB, error) {
 	if h.write != nil {
 		return h.write, nil
 	}
-	db, err := sql.Open("sqlite", s.dsn(url.Values{"mode": {"rw"}, "_txlock": {"immediate"}}, "synchronous(full)"))
+	db, err := sql.Open("sqlite", s.dsn(s.path, url.Values{"mode": {"rw"}, "_txlock": {"immediate"}}, "synchronous(full)"))
 	if err != nil {
 		return nil, err
 	}
@@ -214,9 +222,6 @@ func schemaOf(ctx context.Context, q querier) (int64, error) {
 // view calls f in one consistent read. Without a file, or with one that holds
 // nothing yet, f is not called.
 func (s *Store) view(ctx context.Context, f func(q querier) error) error {
-	if err := s.finishKilled(ctx); err != nil {
-		return err
-	}
 	for tries := 0; ; tries++ {
 		schema, err := s.viewOnce(ctx, f)
 		if schema == 0 || schema >= s.latest || err != nil {

@@ -289,6 +289,40 @@ func failing(t *testing.T, m machine, pass int, args []string, before, after sto
 	}
 }
 
+// Mending that is killed, wherever, loses no denial: not for the verbs that only read,
+// and the next mending ends it.
+func TestR01KilledMendingKeepsDenials(t *testing.T) {
+	t.Parallel()
+	m := decided(t)
+	sound := m.keep(m.stateDir())
+	damaged := bytes.Replace(sound[m.db()], []byte(m.home+"/other"), []byte(m.home+"/ether"), 1)
+	denied := func() bool {
+		list, _ := m.list("")
+		return gjson.Get(list, `#(name=="denied").state`).String() != "available"
+	}
+	pass := 1
+	for ; pass < most; pass++ {
+		m.back(m.stateDir(), sound)
+		m.check(os.WriteFile(m.db(), damaged, 0o600))
+		if !denied() {
+			t.Fatal("damaged state lifts a denial")
+		}
+		if r := m.run(fmt.Sprintf("*=kill@%d", pass), "doctor", "--fix"); !r.killed {
+			break
+		}
+		if !denied() {
+			t.Errorf("killed at pass %d, a denied skill is there", pass)
+		}
+		m.run("", "doctor", "--fix")
+		if st := m.state(); !denied() || len(st.Folders)+len(st.Grants) > 0 || len(st.Profiles) != 2 {
+			t.Errorf("mended after pass %d: %+v", pass, st)
+		}
+	}
+	if pass < 3 || pass == most {
+		t.Errorf("%d passes", pass-1)
+	}
+}
+
 // On a home that cannot be written, what reads works and what writes names what it could
 // not write; not a byte is another one afterwards.
 func TestR02ReadOnlyHome(t *testing.T) {
@@ -413,6 +447,7 @@ func TestR05ManyProcesses(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	const processes, rounds = 4, 3
+	m.skills(140) // lists write an index, too
 	for i := range processes {
 		m.skill(fmt.Sprintf(".local/share/deft/agents/main/skills/own-%d", i))
 	}
@@ -447,6 +482,11 @@ func TestR05ManyProcesses(t *testing.T) {
 	}
 	if off != processes || len(st.Profiles) != processes*rounds || len(st.Folders) != 1 || len(st.Grants) != processes {
 		t.Errorf("%d off, %d profiles, %d folders, %d grants", off, len(st.Profiles), len(st.Folders), len(st.Grants))
+	}
+	list, r := m.list("")
+	m.check(os.RemoveAll(m.index()))
+	if anew, _ := m.list(""); list != anew || r.exit != 0 || len(m.temps()) > 0 {
+		t.Errorf("exit %d, rests %v: %s", r.exit, m.temps(), cmp.Diff(anew, list))
 	}
 }
 
