@@ -68,8 +68,8 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 	doc := chatJSON{Session: s.ID(), Turns: []askJSON{}}
 	for {
 		line, err := r.nextLine(ctx)
-		if errors.Is(err, io.EOF) {
-			break
+		if errors.Is(err, io.EOF) || r.out.Closed() {
+			break // nothing is said any more, or nobody reads the answers
 		}
 		if err != nil {
 			return err
