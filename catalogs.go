@@ -55,7 +55,7 @@ func begun(in catalog.Input) catalog.Input {
 func (e *Engine) catalogInput(snap *registry.Snapshot, o CatalogOptions, routed *route.Result) catalog.Input {
 	in := catalog.Input{
 		Snapshot: snap, View: o.View, Dialect: o.Dialect, Format: o.Format, Mode: cmp.Or(o.Mode, e.o.CatalogMode), Budget: e.o.Budget,
-		Rank: e.rank(snap), Tools: e.toolNames(), Routing: true,
+		Rank: e.rank(snap), Tools: e.toolNames(), Routing: true, Incomplete: !snap.Complete,
 	}
 	if in.Dialect == "" {
 		in.Dialect = e.o.Dialect

@@ -73,6 +73,9 @@ type Input struct {
 	// Locations are places as the host shows them, by address, in formats that show
 	// places; what is missing there stands as it is.
 	Locations map[string]string
+	// Incomplete says that some place could not be read or was cut short: the guidance
+	// tells the model of dialect deft that there may be more skills.
+	Incomplete bool
 	// NoAliases says that the host finds no skill by its place; the guidance of dialect
 	// mastra then says so.
 	NoAliases bool

@@ -343,6 +343,36 @@ func TestGuidanceNamesOnlyExposedTools(t *testing.T) {
 	}
 }
 
+func TestAnIncompleteListSaysSo(t *testing.T) {
+	t.Parallel()
+	r := New(Config{Counter: Estimate()})
+	whole := render(t, r, Input{Snapshot: mixed(), Tools: exposed})
+	part := render(t, r, Input{Snapshot: mixed(), Tools: exposed, Incomplete: true})
+	if part.Key == whole.Key || part.Stable != whole.Stable || !strings.HasSuffix(part.Guidance.Text, "there may be more than these.") {
+		t.Errorf("guidance %q", part.Guidance.Text)
+	}
+	if other := render(t, r, Input{Snapshot: mixed(), Dialect: skill.MiniMax, Incomplete: true}); other.Guidance.Text != "" {
+		t.Errorf("minimax has %q", other.Guidance.Text)
+	}
+}
+
+func TestCodexHidesWhatItsOwnFileKeepsFromModels(t *testing.T) {
+	t.Parallel()
+	parse := func(header string, sides map[string][]byte) func(*registry.Record) {
+		return func(r *registry.Record) {
+			r.Skill = skill.Parse([]byte("---\nname: "+r.Address+"\ndescription: d\n"+header+"---\n"), skill.ParseOptions{Dialect: skill.Codex, DirName: r.Address, Sidecars: sides})
+		}
+	}
+	c := render(t, New(Config{Counter: Estimate()}), Input{Dialect: skill.Codex, Snapshot: snapshot(
+		record("header", "d", parse("disable-model-invocation: true\n", nil)),
+		record("policy", "d", parse("", map[string][]byte{skill.SidecarOpenAI: []byte("policy:\n  allow_implicit_invocation: false\n")})),
+		record("shown", "d", parse("", nil)),
+	)})
+	if c.Report.Shown != 2 || c.Report.Hidden["manual"] != 1 || strings.Contains(c.Stable.Text, "policy") {
+		t.Errorf("%+v\n%s", c.Report, c.Stable.Text)
+	}
+}
+
 func TestModes(t *testing.T) {
 	t.Parallel()
 	r := New(Config{})

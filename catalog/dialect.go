@@ -29,7 +29,7 @@ type dialect struct {
 	concede  func(offer) outcome    // nil = step by step: names, then longer and longer descriptions
 	kinds    map[source.Kind]string // what the source is called; "" holds the word for all others; nil = the kind
 	tail     tailKind
-	deltas   bool   // changes are told in the tail; else the block is written anew
+	telling  bool   // what changed or could not be read is told; else the block is written anew
 	guidance string // "" = none; deft or mastra
 	// protected are names that stand first and keep their whole description.
 	protected []string
@@ -84,7 +84,7 @@ func byID(r *registry.Record) string      { return string(r.Skill.ID()) }
 var dialects = map[skill.Dialect]*dialect{
 	skill.Deft: {
 		format: List, modes: []Mode{ModeStable, ModeRouted, ModeSearch}, filters: whole, names: byAddress,
-		escaped: true, marked: true, caps: deftCaps, rule: share, tail: hintsTail, deltas: true, guidance: "deft",
+		escaped: true, marked: true, caps: deftCaps, rule: share, tail: hintsTail, telling: true, guidance: "deft",
 	},
 	skill.MiniMax: {
 		format: List, modes: plainOnly, filters: append(slices.Clone(basic), "manual"), names: byAddress,

@@ -46,5 +46,8 @@ lines:
 		}
 		out = append(out, l)
 	}
+	if in.Incomplete && d.telling {
+		out = append(out, "", "Not every folder of skills could be read: there may be more than these.")
+	}
 	return strings.Join(out, "\n")
 }

@@ -38,7 +38,7 @@ func (o options) fingerprint(in Input) string {
 	k.list(in.View.Servers)
 	k.list(in.View.Negative)
 	k.list(in.View.NameOnly)
-	k.add(strconv.FormatBool(in.NoAliases), strconv.FormatBool(in.View.HideUntrusted), strconv.FormatBool(in.View.Touched == nil))
+	k.add(strconv.FormatBool(in.NoAliases), strconv.FormatBool(in.Incomplete), strconv.FormatBool(in.View.HideUntrusted), strconv.FormatBool(in.View.Touched == nil))
 	for _, m := range []map[string]string{in.View.Unmet, in.Locations} {
 		for _, name := range sortedKeys(m) {
 			k.add(name, m[name])
@@ -81,6 +81,6 @@ func keyOf(lines []*line, ranked []int32, setting string) string {
 func settingOf(in Input, o options) string {
 	k := make(keyWriter, 0, 256)
 	k.add(o.shape.id.String(), string(o.mode), string(o.unit), o.counter, strconv.Itoa(o.room.stable()),
-		in.Tools.Skill, in.Tools.Read, in.Tools.Search, strconv.FormatBool(in.NoAliases))
+		in.Tools.Skill, in.Tools.Read, in.Tools.Search, strconv.FormatBool(in.NoAliases), strconv.FormatBool(in.Incomplete))
 	return string(k)
 }

@@ -98,6 +98,6 @@ func (t *Thread) kept(c Catalog) Catalog {
 // keeps reports whether a change from was to c may be told in the tail: only skills
 // differ, and both have something in the prefix that names them.
 func (c Catalog) keeps(was Catalog) bool {
-	return c.plan != nil && was.plan != nil && c.plan.o.d.deltas && c.setting == was.setting &&
+	return c.plan != nil && was.plan != nil && c.plan.o.d.telling && c.setting == was.setting &&
 		c.Prefix() != "" && was.Prefix() != "" && c.Prefix() != was.Prefix()
 }

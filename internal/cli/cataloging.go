@@ -92,6 +92,7 @@ func (r *run) catalog(ctx context.Context, o catalogOptions) error {
 	r.report(c.Report.Diagnostics)
 	if !e.Snapshot().Complete {
 		r.note(Partial)
+		r.hintf("%s", r.words.Say("list.incomplete"))
 	}
 	if o.check && (c.Report.Full < c.Report.Shown || c.Report.Omitted > 0) {
 		return errNegative
