@@ -533,8 +533,8 @@ func TestP037_AddedUnlessLoadedOnDemand(t *testing.T) {
 	}
 }
 
-// many are n skills of a workspace.
-func many(t *testing.T, n int) *registry.Snapshot {
+// crowd is a workspace of n skills.
+func crowd(t *testing.T, n int) *registry.Snapshot {
 	t.Helper()
 	var names []string
 	for i := range n {
@@ -546,7 +546,7 @@ func many(t *testing.T, n int) *registry.Snapshot {
 func TestM025_EqualQuestionsGetTheSameString(t *testing.T) {
 	t.Parallel()
 	r := catalog.New(catalog.Config{Counter: catalog.Estimate()})
-	in := catalog.Input{Snapshot: many(t, 500), Tools: tools}
+	in := catalog.Input{Snapshot: crowd(t, 500), Tools: tools}
 	var texts []*byte
 	for range 3 {
 		c, err := r.Render(t.Context(), in)
@@ -560,7 +560,7 @@ func TestM025_EqualQuestionsGetTheSameString(t *testing.T) {
 
 func TestM026_NoCatalogWithoutABudgetNorACutWithoutANote(t *testing.T) {
 	t.Parallel()
-	s := many(t, 500)
+	s := crowd(t, 500)
 	for mode, note := range map[catalog.Mode]string{
 		catalog.ModeStable: "of 500 skills are listed. The others can be found with skill_search", catalog.ModeRouted: `total="500"`,
 	} {
