@@ -190,8 +190,7 @@ func (r *Router) keywordRow(s *compiled, ta *tally, in TurnRoutingContext) Expla
 		for i := range min(ta.keywords, shownKeywords) {
 			hit = append(hit, s.keywords[ta.first[i]].word)
 		}
-		points := min(int(ta.keywords)*pointsKeyword, maxKeywordPoints)
-		return row("keywords", points, "keywords_hit", ta.keywords, n, strings.Join(hit, ", "))
+		return row("keywords", ta.keywordPoints(), "keywords_hit", ta.keywords, n, strings.Join(hit, ", "))
 	}
 	text := Normalise(clip(in.Message, r.opt.ScanBytes))
 	for _, k := range s.keywords {

@@ -180,3 +180,21 @@ func TestAHostIsAskedOnceAboutAName(t *testing.T) {
 		t.Errorf("asked %v", bins.asked)
 	}
 }
+
+func TestTheOwnNameIsWorthLessThanAKeyword(t *testing.T) {
+	t.Parallel()
+	snap := snapshot(record("weather"), record("news-desk"), record("b", keywords("weather")))
+	expect(t, lines(routed(t, snap, TurnRoutingContext{Message: "the weather at the news desk"}, Options{})),
+		"b 30 kw:weather", "news-desk 10 kw:news desk", "weather 10 kw:weather")
+	r, _ := Compile(snap, Options{})
+	if row := r.Explain(TurnRoutingContext{Message: "weather"}, "weather").Rows[2]; row.Points != 10 {
+		t.Errorf("row is %+v", row)
+	}
+}
+
+func TestEqualPointsStandAsTheTextSearchOrdersThem(t *testing.T) {
+	t.Parallel()
+	snap := snapshot(record("a", keywords("x")), record("b", keywords("x")), record("c", keywords("x")), record("d", keywords("x"), prio(49)))
+	in := TurnRoutingContext{Retrieved: []Retrieved{{"c", 1000, 60, 60, 200}, {"b", 999, 60, 60, 200}, {"a", 998, 60, 60, 200}, {"d", 997, 60, 60, 200}}}
+	expect(t, names(routed(t, snap, in, Options{})), "c 40", "d 39", "b 39", "a 39")
+}

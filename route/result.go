@@ -218,7 +218,7 @@ func (r *Router) result(in TurnRoutingContext, t *turn) Result {
 		res.at = append(res.at, at)
 	}
 	best := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(r.total(b, t), r.total(a, t)), cmp.Compare(r.place[a], r.place[b]))
+		return cmp.Or(cmp.Compare(r.total(b, t), r.total(a, t)), r.tie(a, b, t))
 	}
 	slices.SortFunc(res.at, best)
 	r.nameSources(t, best)
@@ -243,6 +243,18 @@ func (r *Router) result(in TurnRoutingContext, t *turn) Result {
 		}
 	}
 	return res
+}
+
+// tie orders skills with equal points: by priority, then as the text search does, whose
+// points are coarser than its order, then by id.
+func (r *Router) tie(a, b int32, t *turn) int {
+	x, y := &r.skills[a].entry, &r.skills[b].entry
+	last := func(rank int32) int32 { return (rank - 1) & (1<<31 - 1) } // 0 is the last of all
+	return cmp.Or(
+		cmp.Compare(x.Priority, y.Priority),
+		cmp.Compare(last(t.tallies[a].rank), last(t.tallies[b].rank)),
+		cmp.Compare(r.place[a], r.place[b]),
+	)
 }
 
 // nameSources finds for each co-activated skill the first of its sources.

@@ -264,10 +264,13 @@ func (r *Router) retrieve(in TurnRoutingContext, t *turn) {
 			top = max(top, h.Score)
 		}
 	}
-	for _, h := range list {
+	for i, h := range list {
 		if at, ok := admitted(h); ok {
 			ta := t.tally(at)
 			ta.sure = h.sure()
+			if ta.rank == 0 {
+				ta.rank = int32(i) + 1
+			}
 			ta.retrieve = max(ta.retrieve, 1, int32(share(int64(r.opt.RetrieveMax), h.Score, top)))
 		}
 	}
