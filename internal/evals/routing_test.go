@@ -230,3 +230,24 @@ func TestNoFoldIsFarFromTheRest(t *testing.T) {
 		t.Errorf("MRR@10 differs by %.3f between folds, by %.3f with plain parameters", ours, theirs)
 	}
 }
+
+// Keywords and text together find more than either alone.
+func TestTheRouterBeatsItsParts(t *testing.T) {
+	t.Parallel()
+	measure := func(mode string, noRetrieve bool) Figures {
+		opt := devSet(t)
+		opt.Mode, opt.Trigger, opt.Route.NoRetrieve = mode, "", noRetrieve
+		rep, err := Routing(context.Background(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-6s without text %-5v hit1 %.4f hit5 %.4f mrr10 %.4f", mode, noRetrieve, rep.Hit1, rep.Hit5, rep.MRR10)
+		return rep.Figures
+	}
+	both, text, words := measure("route", false), measure("bm25", false), measure("route", true)
+	for _, alone := range []Figures{text, words} {
+		if both.Hit5 < alone.Hit5-0.01 || both.MRR10 < alone.MRR10-0.01 {
+			t.Errorf("together %+v, alone %+v", both, alone)
+		}
+	}
+}
