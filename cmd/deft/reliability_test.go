@@ -209,6 +209,7 @@ func operations() [][]string {
 		{"disable", "tidy"},
 		{"disable", "--deny", "poetry"},
 		{"enable", "denied", "poetry"},
+		{"disable", "tidy", "poetry", "--dialect", "minimax"},
 		{"profile", "new", "reading", "--include", "tidy"},
 		{"profile", "use", "spare"},
 		{"profile", "clear"},
