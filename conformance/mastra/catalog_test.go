@@ -14,7 +14,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-	"unsafe"
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent"
@@ -530,45 +529,5 @@ func TestP037_AddedUnlessLoadedOnDemand(t *testing.T) {
 	for mode, listed := range map[toolset.OnDemand]bool{"": true, toolset.OnDemandOnly: false, toolset.OnDemandBeside: true} {
 		p := planned(t, workspace(t, deft.Options{SkillTools: toolset.Options{OnDemand: mode}}, "alpha"))
 		want(t, "listed "+string(mode), strings.Contains(blockOf(p.Blocks, "catalog"), "<name>alpha</name>"), listed)
-	}
-}
-
-// crowd is a workspace of n skills.
-func crowd(t *testing.T, n int) *registry.Snapshot {
-	t.Helper()
-	var names []string
-	for i := range n {
-		names = append(names, fmt.Sprintf("skill-%04d", i))
-	}
-	return open(t, setup{fsys: inMemory(names...)}).view().Snapshot()
-}
-
-func TestM025_EqualQuestionsGetTheSameString(t *testing.T) {
-	t.Parallel()
-	r := catalog.New(catalog.Config{Counter: catalog.Estimate()})
-	in := catalog.Input{Snapshot: crowd(t, 500), Tools: tools}
-	var texts []*byte
-	for range 3 {
-		c, err := r.Render(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, unsafe.StringData(c.Stable.Text))
-	}
-	want(t, "one string", texts[0] == texts[1] && texts[1] == texts[2], true)
-}
-
-func TestM026_NoCatalogWithoutABudgetNorACutWithoutANote(t *testing.T) {
-	t.Parallel()
-	s := crowd(t, 500)
-	for mode, note := range map[catalog.Mode]string{
-		catalog.ModeStable: "of 500 skills are listed. The others can be found with skill_search", catalog.ModeRouted: `total="500"`,
-	} {
-		c := formatted(t, s, func(in *catalog.Input) {
-			in.Dialect, in.Mode, in.Routing, in.Budget.Window = skill.Deft, mode, true, 32_000
-		})
-		want(t, "budget", c.Report.Budget, 640)
-		want(t, "within it", c.Report.Used <= 640 && catalog.Estimate().Count(c.Stable.Text) <= 640, true)
-		holds(t, c.Stable.Text, note)
 	}
 }
