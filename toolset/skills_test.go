@@ -495,34 +495,3 @@ func TestLimitsOfTheSessionAreResults(t *testing.T) {
 		t.Error(res.Text)
 	}
 }
-
-func BenchmarkSkill3KB(b *testing.B) {
-	root := b.TempDir()
-	write(b, root, map[string]string{"a/SKILL.md": md("a", "", strings.Repeat("A line of a skill's text.\n", 120))})
-	h := newHouse(b, root)
-	tool := Skills(h.o)[0]
-	in := []byte(`{"name":"a"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if res, err := tool.Call(context.Background(), Call{Input: in, Turn: h.turn}); err != nil || res.IsError {
-			b.Fatal(err, res.Text)
-		}
-		if _, err := h.turn.Deactivate("a"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSkillRead1KB(b *testing.B) {
-	root := b.TempDir()
-	write(b, root, map[string]string{"a/SKILL.md": md("a", "", "x\n"), "a/r.md": strings.Repeat("A line of text.\n", 64)})
-	h := newHouse(b, root)
-	tool := Skills(h.o)[1]
-	in := []byte(`{"name":"a","path":"r.md"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if res, err := tool.Call(context.Background(), Call{Input: in, Turn: h.turn}); err != nil || res.IsError {
-			b.Fatal(err, res.Text)
-		}
-	}
-}
