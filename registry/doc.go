@@ -19,7 +19,7 @@
 //	what hides a winner           filters.go
 //	the JSON form of minimax      shape.go
 //	states, groups, trust guard   arbitrate.go
-//	how a name finds a skill      lookup.go
+//	how a name finds a skill      lookup.go; close names: suggest.go
 //	prefixes and bare names       plugins.go
 //	the reasons of explain        explain.go
 //	refresh, last good versions   refresh.go

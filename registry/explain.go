@@ -124,7 +124,7 @@ func (s *Snapshot) ExplainWith(ctx context.Context, name string, look Looker) Ex
 		if len(e.Reasons) == 0 {
 			e.Reasons = append(e.Reasons, s.notFound()...)
 			// A person asks: what models may not see is named too.
-			e.Suggestions = suggest(name, s.All, func(*Record) bool { return true })
+			e.Suggestions = new(spelling).of(s.All).suggest(name, func(*Record) bool { return true })
 		}
 	}
 	sortReasons(e.Reasons)

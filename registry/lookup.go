@@ -69,6 +69,7 @@ type index struct {
 
 	ranked  sync.Once
 	ranking []*Record // all, the strongest first
+	near    spelling // of the winners, for close names
 	named   sync.Once
 	aliases []alias // sorted by path
 }
@@ -256,6 +257,9 @@ func (s *Snapshot) LookupForModel(selector string) (*Record, error) {
 			return nil, &AmbiguousError{Selector: selector, Candidates: addressesOf(visible)}
 		}
 	}
+	if unknown, ok := err.(*UnknownError); ok && len(unknown.Origins) == 0 {
+		return nil, unknown // it names only what a model may see
+	}
 	return nil, s.unknown(selector)
 }
 
@@ -411,76 +415,6 @@ func (s *Snapshot) innerPath(p string) *Record {
 		return nil
 	}
 	return first(s.index().inner.find(path.Dir(p)))
-}
-
-// The bounds of what counts as a close name.
-const (
-	closeDistance  = 2
-	closePrefix    = 4
-	maxSuggestions = 3
-)
-
-// unknown returns the error for a selector that names nothing a model may see.
-func (s *Snapshot) unknown(sel string) *UnknownError {
-	return &UnknownError{Selector: sel, Suggestions: s.Suggest(sel)}
-}
-
-// Suggest returns at most three names that are close to a selector, the closest
-// first: within two edits or with four letters in common at the start, else the
-// nearest. Only what a model may see is named.
-func (s *Snapshot) Suggest(sel string) []string {
-	return suggest(sel, s.Winners, func(r *Record) bool { return r.ForModel() && r.Skill.Meta.Listed })
-}
-
-func suggest(sel string, among []*Record, visible func(*Record) bool) []string {
-	if sel == "" || len(sel) > 256 || hostile(sel) {
-		return nil
-	}
-	key := fold.Key(sel)
-	type hit struct {
-		name string
-		d    int
-	}
-	var hits []hit
-	nearest := hit{d: 1 << 30}
-	for _, r := range among {
-		if !visible(r) {
-			continue
-		}
-		d := fold.Distance(key, r.Skill.Key, closeDistance)
-		if d > closeDistance && sharedPrefix(key, r.Skill.Key) >= closePrefix {
-			d = closeDistance
-		}
-		if d <= closeDistance {
-			hits = append(hits, hit{r.Address, d})
-		}
-	}
-	if len(hits) == 0 {
-		for _, r := range among {
-			if visible(r) {
-				if d := fold.Distance(key, r.Skill.Key, min(nearest.d-1, 64)); d < nearest.d && d <= 64 {
-					nearest = hit{r.Address, d}
-				}
-			}
-		}
-		if nearest.name != "" {
-			return []string{nearest.name}
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return a.d - b.d })
-	var out []string
-	for _, h := range hits[:min(len(hits), maxSuggestions)] {
-		out = append(out, h.name)
-	}
-	return out
-}
-
-func sharedPrefix(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // nameSet is the set of the keys of some records, for conditions. It is sorted when the

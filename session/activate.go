@@ -259,7 +259,7 @@ func checkAccess(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusa
 	}
 	if r.Actor == ActorModel {
 		c.rec = nil
-		return t.unknown(c.asked, r.Actor, r.Tools), nil
+		return t.unknown(c.asked, nil, r.Tools), nil
 	}
 	return &Refusal{Name: c.asked, Code: "skill_denied", Message: fmt.Sprintf("skill %q is denied: %v", field(c.asked), err)}, nil
 }

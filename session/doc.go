@@ -15,5 +15,6 @@
 // starts, find.go for what an actor may know of, effects.go for what a skill brings
 // beside its text, set.go for the replacing set, arguments.go for placeholders and
 // inline commands, bodies.go for reading, render.go for the text given to the model,
+// layouts.go for that of other dialects, manners.go for what they do their own way,
 // slash.go for what counts as the user's own start, turn.go for a turn's life.
 package session

@@ -19,12 +19,13 @@ import (
 func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record, *Refusal) {
 	rec, err := t.snap.Lookup(name)
 	if err == nil && !fits(rec, name) {
-		return nil, t.unknown(name, actor, tools)
+		return nil, t.unknown(name, nil, tools)
 	}
 	if err == nil && t.startable(rec, name, actor) {
 		return rec, nil
 	}
-	if err == nil || actor == ActorModel || actor == ActorSignal {
+	var unknown *registry.UnknownError
+	if !errors.As(err, &unknown) && (err == nil || actor == ActorModel || actor == ActorSignal) {
 		if visible, modelErr := t.snap.LookupForModel(name); modelErr == nil {
 			return visible, nil
 		} else if err != nil {
@@ -42,7 +43,7 @@ func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record
 		}
 		return nil, r
 	}
-	r := t.unknown(name, actor, tools)
+	r := t.unknown(name, err, tools)
 	if rec != nil && actor != ActorModel && actor != ActorSignal && len(rec.Reasons) > 0 {
 		why := rec.Reasons[0]
 		r.Message, r.Fix = fmt.Sprintf("skill %q is %s: %s", field(rec.Address), rec.State, why.Message), why.Fix
@@ -113,7 +114,8 @@ func (t *Turn) ambiguous(name string, candidates []string) *Refusal {
 
 // unknown is the one answer for everything that actor may not know of: disabled,
 // denied, hidden and absent skills cannot be told apart by it.
-func (t *Turn) unknown(name string, actor Actor, tools ToolNames) *Refusal {
+// err is what the lookup said, which knows the close names; nil = they are looked for.
+func (t *Turn) unknown(name string, err error, tools ToolNames) *Refusal {
 	shown := field(name)
 	if isPath(name) {
 		return &Refusal{
@@ -129,8 +131,12 @@ func (t *Turn) unknown(name string, actor Actor, tools ToolNames) *Refusal {
 			}
 		}
 	}
+	var said *registry.UnknownError
+	if !errors.As(err, &said) || len(said.Origins) > 0 {
+		said = &registry.UnknownError{Suggestions: t.snap.Suggest(name)}
+	}
 	r := &Refusal{
-		Name: name, Code: "skill_unknown", Close: t.visibleNames(t.snap.Suggest(name)),
+		Name: name, Code: "skill_unknown", Close: t.visibleNames(said.Suggestions),
 		Message: fmt.Sprintf("No skill %q.", shown),
 	}
 	if len(r.Close) > 0 {

@@ -62,6 +62,9 @@ func manySkills(b *testing.B) *registry.Snapshot {
 func BenchmarkAmong100k(b *testing.B) {
 	snap := manySkills(b)
 	location := snap.Winners[54_321].Location
+	for _, sel := range []string{"skil-054321", location} { // the first lookup sorts the names
+		_, _ = snap.Lookup(sel)
+	}
 	b.Run("name", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := snap.Lookup("skill-054321"); err != nil {

@@ -1,5 +1,6 @@
-// Package toolset holds the tools that a model calls: the five that concern skills and
-// the six that concern files of the workspace and the list of things to do.
+// Package toolset holds the tools that a model calls: those that concern skills, those
+// that find and call other tools, and the six that concern files of the workspace and
+// the list of things to do.
 //
 // What belongs here: one file a tool with its schema, its description for the model
 // (text/<tool>.md), and its handler; which tools exist when; the texts of refusals.
@@ -12,7 +13,10 @@
 // returns a Go error only for a cancelled context or a broken invariant; everything
 // that a model can repair is a Result with a stable code.
 //
-// To change what a tool says of itself open text/<tool>.md; which tools a model sees,
-// expose.go; names and aliases of arguments, input.go and normal.go; the reading of a skill's files,
-// skill_read.go; confinement to the workspace, workspace.go; ignore files, ignore.go.
+// To change what a tool says of itself open text/<tool>.md; which tools a dialect has,
+// under which names and when, dialects.json (read by face.go); the moments themselves,
+// expose.go; names and other spellings of arguments, input.go and normal.go; the
+// reading of a skill's files, skill_read.go; loading on demand, on_demand.go; tools that
+// are not in the model's list, tool_search.go; scripts, skill_run.go; confinement to the
+// workspace, workspace.go; ignore files, ignore.go.
 package toolset

@@ -3,7 +3,9 @@
 package toolset
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -34,4 +36,44 @@ func TestAPipeIsNeverWaitedFor(t *testing.T) {
 	if res := d.call("grep", "pattern", "needle"); res.Text != "a:1: needle" {
 		t.Error(res.Text)
 	}
+}
+
+// A folder that is exchanged for a link between the check and the opening leads nowhere.
+func TestAFolderThatBecomesALinkReadsNothingOutside(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	const secret = "TOP SECRET TEXT"
+	write(t, base, map[string]string{
+		"skills/kit/SKILL.md": md("kit", "", "x\n"), "skills/kit/docs/a.md": "inside", "outside/a.md": secret,
+	})
+	h := newHouse(t, filepath.Join(base, "skills"))
+	docs, kept, link := filepath.Join(base, "skills/kit/docs"), filepath.Join(base, "skills/kit/kept"), filepath.Join(base, "link")
+	if err := os.Symlink(filepath.Join(base, "outside"), link); err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, step := range [][2]string{{docs, kept}, {link, docs}, {docs, link}, {kept, docs}} {
+				if err := os.Rename(step[0], step[1]); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	for range 1000 {
+		h.next()
+		if res := h.call(NameSkillRead, args("name", "kit", "path", "docs/a.md")); strings.Contains(res.Text, secret) {
+			t.Fatal(res.Text)
+		}
+	}
+	close(stop)
+	<-done
 }

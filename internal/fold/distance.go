@@ -1,5 +1,7 @@
 package fold
 
+import "unicode/utf8"
+
 // Distance returns the Damerau–Levenshtein distance of a and b in code points
 // (insertion, deletion, replacement, swap of neighbours; each letter is part of at
 // most one edit), or limit+1 as soon as it is known to be greater than limit. A
@@ -9,11 +11,22 @@ func Distance(a, b string, limit int) int {
 	if a == b {
 		return 0
 	}
-	ra, rb := []rune(a), []rune(b)
+	a, b = apart(a, b)
+	// Names are short: what they are compared in is on the stack.
+	var runes [2][short]rune
+	ra, rb := appendRunes(runes[0][:0], a), appendRunes(runes[1][:0], b)
 	if abs(len(ra)-len(rb)) > limit {
 		return limit + 1
 	}
-	before, last, row := make([]int, len(rb)+1), make([]int, len(rb)+1), make([]int, len(rb)+1)
+	if limit < 2 && max(len(ra), len(rb)) > limit && !(limit == 1 && swapped(ra, rb)) {
+		return limit + 1 // both ends differ: one edit is a letter or a swap
+	}
+	var rows [3][short + 1]int
+	before, last, row := rows[0][:], rows[1][:], rows[2][:]
+	if len(rb) > short {
+		before, last, row = make([]int, len(rb)+1), make([]int, len(rb)+1), make([]int, len(rb)+1)
+	}
+	before, last, row = before[:len(rb)+1], last[:len(rb)+1], row[:len(rb)+1]
 	for j := range last {
 		last[j] = j
 	}
@@ -38,6 +51,40 @@ func Distance(a, b string, limit int) int {
 		before, last, row = last, row, before
 	}
 	return min(last[len(rb)], limit+1)
+}
+
+// short is how many code points are compared without an allocation.
+const short = 64
+
+// apart takes the common beginning and end off two texts: no edit is needed there.
+func apart(a, b string) (string, string) {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && (n < len(a) && !utf8.RuneStart(a[n]) || n < len(b) && !utf8.RuneStart(b[n])) {
+		n--
+	}
+	a, b = a[n:], b[n:]
+	n = 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	for n > 0 && !(utf8.RuneStart(a[len(a)-n]) && utf8.RuneStart(b[len(b)-n])) {
+		n--
+	}
+	return a[:len(a)-n], b[:len(b)-n]
+}
+
+func appendRunes(to []rune, text string) []rune {
+	for _, r := range text {
+		to = append(to, r)
+	}
+	return to
+}
+
+func swapped(a, b []rune) bool {
+	return len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
 
 // Nearest returns the candidate with the least Distance to word within limit, the
