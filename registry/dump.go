@@ -30,10 +30,31 @@ type dumper struct {
 	line []byte
 }
 
-func (d *dumper) field(s string) { d.line = append(strconv.AppendQuote(d.line, s), ' ') }
+// field appends a text in quotes. Most hold nothing to escape, and a registry of 10,000
+// skills dumps 90,000 of them at every change.
+func (d *dumper) field(s string) {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			d.line = append(strconv.AppendQuote(d.line, s), ' ')
+			return
+		}
+	}
+	d.line = append(d.line, '"')
+	d.line = append(d.line, s...)
+	d.line = append(d.line, '"', ' ')
+}
 
 func (d *dumper) end() {
 	d.line[len(d.line)-1] = '\n'
+	if len(d.line) >= dumpPiece {
+		d.flush()
+	}
+}
+
+// dumpPiece is how much is handed on at once: a hash works in large pieces.
+const dumpPiece = 16 << 10
+
+func (d *dumper) flush() {
 	d.w.Write(d.line) // a buffer and a hash: neither fails
 	d.line = d.line[:0]
 }
@@ -59,6 +80,7 @@ func (s *Snapshot) dump(w io.Writer) {
 		d.end()
 	}
 	d.diagnostics(s.Diagnostics)
+	d.flush()
 }
 
 func (d *dumper) details(r *Record) {

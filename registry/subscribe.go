@@ -97,17 +97,26 @@ func changeOf(old, next *Snapshot) Change {
 		location string
 		state    State
 	}
-	c := Change{Version: next.Version}
-	was := make(map[string]face, len(old.Winners))
-	for _, r := range old.Winners {
-		was[r.Address] = face{r.Skill.Digest, r.Location, r.State}
+	of := func(r *Record) face { return face{r.Skill.Digest, r.Location, r.State} }
+	before, after := old.Winners, next.Winners // sorted: what is equal at both ends is no change
+	same := func(x, y *Record) bool { return x.Address == y.Address && of(x) == of(y) }
+	for len(before) > 0 && len(after) > 0 && same(before[0], after[0]) {
+		before, after = before[1:], after[1:]
 	}
-	for _, r := range next.Winners {
+	for len(before) > 0 && len(after) > 0 && same(before[len(before)-1], after[len(after)-1]) {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	c := Change{Version: next.Version}
+	was := make(map[string]face, len(before))
+	for _, r := range before {
+		was[r.Address] = of(r)
+	}
+	for _, r := range after {
 		f, known := was[r.Address]
 		switch {
 		case !known:
 			c.Added = append(c.Added, r.Address)
-		case f != (face{r.Skill.Digest, r.Location, r.State}):
+		case f != of(r):
 			c.Updated = append(c.Updated, r.Address)
 		}
 		delete(was, r.Address)
