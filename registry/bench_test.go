@@ -13,11 +13,17 @@ import (
 	"github.com/deftskills/deft/source"
 )
 
-// writeSkills makes n ordinary skills of about 3 KB, some of them twice under another root.
+// writeSkills makes n ordinary skills of about 3 KB.
 func writeSkills(tb testing.TB, root string, n int) {
 	tb.Helper()
+	writeSkillsFrom(tb, root, 0, n)
+}
+
+// writeSkillsFrom numbers them from the first.
+func writeSkillsFrom(tb testing.TB, root string, first, n int) {
+	tb.Helper()
 	body := strings.Repeat("Read the notes first, then write what changed since the last tag.\n", 42)
-	for i := range n {
+	for i := first; i < first+n; i++ {
 		dir := filepath.Join(root, fmt.Sprintf("skill-%05d", i))
 		text := fmt.Sprintf("---\nname: skill-%05d\ndescription: Collects the changes of part %d and writes them up for people who were away.\nlicense: Apache-2.0\nmetadata:\n  author: someone\n  version: \"1.%d\"\n---\n\n# Skill %d\n\n%s", i, i, i, i, body)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -163,16 +169,18 @@ func BenchmarkOneChanged10k(b *testing.B) {
 func BenchmarkDiscover100k(b *testing.B) {
 	root := b.TempDir()
 	for i := range 10 {
-		writeSkills(b, filepath.Join(root, fmt.Sprint("group", i)), 10_000)
+		writeSkillsFrom(b, filepath.Join(root, fmt.Sprint("group", i)), 10_000*i, 10_000)
 	}
 	before := liveHeap()
 	var r *registry.Registry
+	began := cpu()
 	for b.Loop() {
 		var err error
 		if r, err = registry.Open(b.Context(), registry.Config{Sources: []source.Source{source.Dir(root, source.DirOptions{})}}); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric((cpu()-began).Seconds()*1000/float64(b.N), "cpu-ms/op")
 	b.ReportMetric(liveHeap()-before, "live-MiB")
 	b.ReportMetric(float64(len(r.Snapshot().All)), "skills")
 	runtime.KeepAlive(r)

@@ -132,17 +132,43 @@ func (x *diskIndex) save(listings []*source.Listing) {
 		if l == nil || !ok || len(l.Entries) < indexLeast || !x.news(i, l) {
 			continue
 		}
-		data := append(make([]byte, 0, 1<<10*len(l.Entries)), head...)
-		data = source.AppendIndex(data, l)
-		data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-		if len(data) > indexBytes || os.MkdirAll(x.dir, 0o700) != nil {
+		if os.MkdirAll(x.dir, 0o700) != nil {
 			continue
 		}
-		written = atomicfile.Write(path, data, 0o600) == nil || written
+		err := atomicfile.WriteFrom(path, 0o600, func(w io.Writer) error { return writeIndex(w, head, l) })
+		written = err == nil || written
 	}
 	if written {
 		x.prune()
 	}
+}
+
+// writeIndex writes one index and the sum of all before it.
+func writeIndex(w io.Writer, head string, l *source.Listing) error {
+	s := &summed{w: w}
+	if _, err := io.WriteString(s, head); err != nil {
+		return err
+	}
+	if err := source.WriteIndex(s, l); err != nil {
+		return err
+	}
+	_, err := w.Write(binary.LittleEndian.AppendUint32(nil, s.sum))
+	return err
+}
+
+// summed sums what passes, up to the size of an index.
+type summed struct {
+	w   io.Writer
+	n   int
+	sum uint32
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	if s.n += len(p); s.n > indexBytes-4 {
+		return 0, errors.New("index is too large")
+	}
+	s.sum = crc32.Update(s.sum, castagnoli, p)
+	return s.w.Write(p)
 }
 
 // news says whether a listing knows more than the index on disk.

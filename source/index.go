@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -21,19 +22,30 @@ func IndexKey(src Source) (key string, ok bool) {
 	return fmt.Sprintf("%q %v %q %v %+v", o.Info.Path, o.One, o.Format.Dialect, o.Format.Limits, o.Format.DataDir), true
 }
 
-// AppendIndex appends the skills of a listing with their stamps, in the form that
-// ReadIndex reads. Findings about the root are left out: each scan makes them anew.
-func AppendIndex(dst []byte, l *Listing) []byte {
-	c := packed.Writer(dst)
+// WriteIndex writes the skills of a listing with their stamps, in the form that
+// ReadIndex reads, piece by piece. Findings about the root are left out: each scan makes
+// them anew.
+func WriteIndex(w io.Writer, l *Listing) error {
+	const piece = 64 << 10
+	c := packed.Writer(make([]byte, 0, piece+4<<10))
 	n := len(l.Entries)
 	c.Integer(&n)
+	var copied Entry // writing changes nothing, but takes pointers
 	for _, e := range l.Entries {
-		copied := *e
+		copied = *e
 		pack(&c, &copied)
-		c = packed.Writer(skill.AppendBinary(c.Bytes(), e.Skill))
+		b := skill.AppendBinary(c.Bytes(), e.Skill)
+		if len(b) >= piece {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+		c = packed.Writer(b)
 	}
 	packFolders(&c, &l.folders)
-	return c.Bytes()
+	_, err := w.Write(c.Bytes())
+	return err
 }
 
 // IndexEqual says whether two listings make the same index.
@@ -49,7 +61,7 @@ const leastPacked = 80
 
 // ReadIndex returns a listing that src may take as the previous one, so that it reads
 // no file whose stamp is still the same. Texts are cut out of data. ok is false for
-// bytes that AppendIndex did not write.
+// bytes that WriteIndex did not write.
 func ReadIndex(src Source, data string) (l *Listing, ok bool) {
 	c := packed.Reader(data)
 	var n int

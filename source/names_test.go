@@ -3,6 +3,7 @@ package source_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,11 @@ func rescan(t *testing.T, src source.Source, prev *source.Listing) *source.Listi
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, ok := source.ReadIndex(src, string(source.AppendIndex(nil, prev)))
+	var b strings.Builder
+	if err := source.WriteIndex(&b, prev); err != nil {
+		t.Fatal(err)
+	}
+	kept, ok := source.ReadIndex(src, b.String())
 	if !ok {
 		t.Fatal("the index cannot be read")
 	}

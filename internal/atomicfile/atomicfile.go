@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,10 +31,20 @@ const beginning, ending = ".deft-", ".tmp"
 // is gone. A symbolic link at path is replaced, not followed. Two writers at once
 // leave the contents of one of them.
 func Write(path string, data []byte, perm fs.FileMode) error {
-	if err := write(system{}, path, data, perm); err != nil {
+	return WriteFrom(path, perm, bytesOf(data))
+}
+
+// WriteFrom is Write of what a function writes, for contents that need not be in memory
+// as a whole. An error of the function is the error, and leaves the old file.
+func WriteFrom(path string, perm fs.FileMode, contents func(io.Writer) error) error {
+	if err := writeFrom(system{}, path, contents, perm); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+func bytesOf(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := w.Write(data); return err }
 }
 
 // WriteIn is Write below a root: no part of path, links included, leads out of it.
@@ -42,6 +53,10 @@ func WriteIn(root *os.Root, path string, data []byte, perm fs.FileMode) error {
 }
 
 func write(d disk, path string, data []byte, perm fs.FileMode) error {
+	return writeFrom(d, path, bytesOf(data), perm)
+}
+
+func writeFrom(d disk, path string, contents func(io.Writer) error, perm fs.FileMode) error {
 	var nonce [8]byte
 	if _, err := rand.Read(nonce[:]); err != nil {
 		return err
@@ -54,7 +69,7 @@ func write(d disk, path string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	err = fill(f, data, perm)
+	err = fill(f, contents, perm)
 	if err == nil {
 		err = fault.Err("atomic.rename")
 	}
@@ -86,9 +101,9 @@ func Sweep(dir string, before time.Time) {
 	}
 }
 
-// fill brings data to disk and closes f, whatever fails.
-func fill(f file, data []byte, perm fs.FileMode) error {
-	_, err := f.Write(data)
+// fill brings contents to disk and closes f, whatever fails.
+func fill(f file, contents func(io.Writer) error, perm fs.FileMode) error {
+	err := contents(f)
 	if err == nil {
 		err = fault.Err("atomic.write")
 	}
