@@ -20,7 +20,7 @@ const lastWait = 5 * time.Second
 // interrupt ends the run in order, with exit code 130; a second one ends it at
 // once. A reader that closes standard output is no error and no noise.
 func Main() int {
-	firstCollection(os.Getenv)
+	paceCollections(os.Getenv)
 	// With a receiver, a write to a closed pipe is an error of that write, not the end
 	// of the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
