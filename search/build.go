@@ -83,20 +83,19 @@ func (x *Index) build(ctx context.Context, s *scope, limit int) (*generation, er
 	if limit > 0 && len(batch) > limit {
 		batch = batch[:limit]
 	}
+	batch = slices.Clone(batch)
+	slices.SortFunc(batch, (*document).ahead)
 	progress.Begin(ctx, "index", len(old.pending))
-	read := 0
+	read := map[*document]bool{}
 	for _, d := range batch {
 		if ctx.Err() != nil {
 			break
 		}
 		b.index(ctx, d)
 		progress.Add(ctx, 1)
-		read++
+		read[d] = true
 	}
-	g.pending = old.pending[read:]
-	if len(g.pending) == 0 {
-		g.pending = nil
-	}
+	g.pending = slices.DeleteFunc(g.pending, func(d *document) bool { return read[d] })
 	p := b.part()
 	for i := range p.lens {
 		g.add(&p.lens[i], 1)

@@ -231,23 +231,14 @@ func (s *segment) enroll(docs []*document) {
 // merge makes one part of several, without the dead documents. to[i][d] is the new
 // number of document d of part i.
 func merge(opt *Options, parts []part) (one part, to [][]uint32) {
-	var docs []*document
-	var lens [][fieldCount]uint32
-	to = make([][]uint32, len(parts))
+	docs, lens, to := inOrder(parts)
 	terms := 0
-	for i, p := range parts {
+	for _, p := range parts {
 		terms = max(terms, p.terms())
-		to[i] = make([]uint32, len(p.docs))
-		for d := range p.docs {
-			if p.alive(uint32(d)) {
-				to[i][d] = uint32(len(docs))
-				docs, lens = append(docs, p.docs[d]), append(lens, p.lens[d])
-			}
-		}
 	}
 	at := make([]int, len(parts))
 	out := newPacker(lens, terms)
-	var c cursor
+	lists := make([]cursor, len(parts))
 	for {
 		term, more := lowest(parts, at)
 		if !more {
@@ -255,21 +246,63 @@ func merge(opt *Options, parts []part) (one part, to [][]uint32) {
 		}
 		var g growing
 		for i, p := range parts {
-			if at[i] == p.terms() || p.term(at[i]) != term {
-				continue
+			if lists[i].doc = finished; at[i] < p.terms() && p.term(at[i]) == term {
+				lists[i].open(p.segment, at[i])
+				at[i]++
 			}
-			for c.open(p.segment, at[i]); c.doc != finished; c.next() {
-				if p.alive(c.doc) {
-					c.read()
-					g.add(to[i][c.doc], &c.counts)
-				}
-			}
-			at[i]++
+		}
+		for first := nearestList(lists, parts, to); first >= 0; first = nearestList(lists, parts, to) {
+			c := &lists[first]
+			c.read()
+			g.add(to[first][c.doc], &c.counts)
+			c.next()
 		}
 		if g.df > 0 {
 			out.add(term, &g)
 		}
 	}
+}
+
+// inOrder numbers the living documents of parts anew, in the order of equal hits.
+func inOrder(parts []part) (docs []*document, lens [][fieldCount]uint32, to [][]uint32) {
+	to, at := make([][]uint32, len(parts)), make([]uint32, len(parts))
+	for i, p := range parts {
+		to[i] = make([]uint32, len(p.docs))
+	}
+	for {
+		first := -1
+		for i, p := range parts {
+			for int(at[i]) < len(p.docs) && !p.alive(at[i]) {
+				at[i]++
+			}
+			if int(at[i]) < len(p.docs) && (first < 0 || p.docs[at[i]].ahead(parts[first].docs[at[first]]) < 0) {
+				first = i
+			}
+		}
+		if first < 0 {
+			return docs, lens, to
+		}
+		d := at[first]
+		to[first][d] = uint32(len(docs))
+		docs, lens = append(docs, parts[first].docs[d]), append(lens, parts[first].lens[d])
+		at[first]++
+	}
+}
+
+// nearestList returns the list whose next living document has the lowest new number,
+// -1 when all are finished.
+func nearestList(lists []cursor, parts []part, to [][]uint32) int {
+	first := -1
+	for i := range lists {
+		c := &lists[i]
+		for c.doc != finished && !parts[i].alive(c.doc) {
+			c.next()
+		}
+		if c.doc != finished && (first < 0 || to[i][c.doc] < to[first][lists[first].doc]) {
+			first = i
+		}
+	}
+	return first
 }
 
 // lowest returns the first of the parts' next terms.

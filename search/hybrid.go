@@ -200,7 +200,7 @@ func (x *Index) fuse(mode Mode, words, near []*found, depth int) []*found {
 		}
 	}
 	slices.SortFunc(out, func(a, b *found) int {
-		return cmp.Or(cmp.Compare(b.fusedScore, a.fusedScore), cmp.Compare(b.byWords, a.byWords), cmp.Compare(b.cosine, a.cosine), a.ahead(b))
+		return cmp.Or(cmp.Compare(b.fusedScore, a.fusedScore), cmp.Compare(b.byWords, a.byWords), cmp.Compare(b.cosine, a.cosine), a.ahead(b.document))
 	})
 	return out[:min(len(out), 2*depth)]
 }

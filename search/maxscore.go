@@ -123,6 +123,11 @@ type collector struct {
 	top   best
 	named []found
 	total int
+
+	// A document of this part with this score came behind the last hit, and so does
+	// every later one: documents are in the order of equal hits.
+	behind int64
+	in     int
 }
 
 // floor is the score below which a document is no hit and need not be counted by its
@@ -154,8 +159,11 @@ func (col *collector) take(win *pane, part *part, i int, from uint32) {
 			if filtered || least {
 				col.total++
 			}
-			if win.whole[w]&(1<<(at%64)) != 0 && score >= col.floor() {
-				col.top.offer(found{document: doc, part: i, number: from + uint32(at), acc: acc{score: score}}, col.k)
+			if win.whole[w]&(1<<(at%64)) != 0 && score >= col.floor() && (col.in != i || score != col.behind) {
+				f := found{document: doc, part: i, number: from + uint32(at), acc: acc{score: score}}
+				if !col.top.offer(f, col.k) {
+					col.behind, col.in = score, i
+				}
 			}
 		}
 	}

@@ -61,16 +61,18 @@ type found struct {
 
 // before is the order of hits: score, then name and location bytewise.
 func (f *found) before(o *found) int {
-	return cmp.Or(cmp.Compare(o.score, f.score), f.ahead(o))
+	return cmp.Or(cmp.Compare(o.score, f.score), f.ahead(o.document))
 }
 
-// ahead is the order of hits with equal scores.
-func (f *found) ahead(o *found) int {
-	return cmp.Or(strings.Compare(f.Name, o.Name), strings.Compare(f.Location, o.Location), strings.Compare(f.Address, o.Address))
+// ahead is the order of hits with equal scores, and of documents in a segment.
+func (d *document) ahead(o *document) int {
+	return cmp.Or(strings.Compare(d.Name, o.Name), strings.Compare(d.Location, o.Location), strings.Compare(d.Address, o.Address))
 }
 
 // nearer is the order by vectors.
-func (f *found) nearer(o *found) int { return cmp.Or(cmp.Compare(o.cosine, f.cosine), f.ahead(o)) }
+func (f *found) nearer(o *found) int {
+	return cmp.Or(cmp.Compare(o.cosine, f.cosine), f.ahead(o.document))
+}
 
 // best keeps the first k in the order of hits; its root is the last of them.
 type best []*found
@@ -81,15 +83,18 @@ func (b best) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
 func (b *best) Push(x any)        { *b = append(*b, x.(*found)) }
 func (b *best) Pop() any          { panic("search: a full heap only replaces its root") }
 
-// offer adds f if it belongs to the first k.
-func (b *best) offer(f found, k int) {
+// offer adds f if it belongs to the first k, and reports that.
+func (b *best) offer(f found, k int) bool {
 	switch {
 	case len(*b) < k:
 		heap.Push(b, &f)
 	case f.before((*b)[0]) < 0:
 		(*b)[0] = &f
 		heap.Fix(b, 0)
+	default:
+		return false
 	}
+	return true
 }
 
 // Search answers q. The error is ErrBadQuery, ErrModeUnavailable, ErrClosed or the
@@ -197,7 +202,7 @@ func (g *generation) documents() []*document {
 
 // gather finds the best candidates by words, and those that were called by name.
 func (p *plan) gather(ctx context.Context, q Query, ask question, res *Result) *collector {
-	col := &collector{q: q, ask: ask, k: q.TopK}
+	col := &collector{q: q, ask: ask, k: q.TopK, in: -1}
 	if len(ask.phrases) > 0 {
 		col.k = max(col.k, maxPhraseOf)
 	}

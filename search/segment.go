@@ -192,7 +192,8 @@ func number(s string) (uint32, string) {
 	return 0, ""
 }
 
-// part is a segment with its documents, of which some may be gone. The set of those
+// part is a segment with its documents, of which some may be gone. Documents are in the
+// order of hits with equal scores, so that of two equal ones the first wins. The set of those
 // is copied on change, so a part is as immutable as its segment.
 type part struct {
 	*segment
