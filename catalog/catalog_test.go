@@ -356,20 +356,20 @@ func TestAnIncompleteListSaysSo(t *testing.T) {
 	}
 }
 
-func TestCodexHidesWhatItsOwnFileKeepsFromModels(t *testing.T) {
+func TestNoDialectShowsAModelWhatOnlyAPersonMayStart(t *testing.T) {
 	t.Parallel()
-	parse := func(header string, sides map[string][]byte) func(*registry.Record) {
-		return func(r *registry.Record) {
-			r.Skill = skill.Parse([]byte("---\nname: "+r.Address+"\ndescription: d\n"+header+"---\n"), skill.ParseOptions{Dialect: skill.Codex, DirName: r.Address, Sidecars: sides})
+	side := record("policy", "d", func(r *registry.Record) {
+		r.Skill = skill.Parse([]byte("---\nname: policy\ndescription: d\n---\n"), skill.ParseOptions{
+			Dialect: skill.Codex, DirName: "policy",
+			Sidecars: map[string][]byte{skill.SidecarOpenAI: []byte("policy:\n  allow_implicit_invocation: false\n")},
+		})
+	})
+	header := record("header", "d", func(r *registry.Record) { r.Skill.Meta.DisableModelInvocation = true })
+	for _, d := range dialectNames() {
+		c := render(t, New(Config{Counter: Estimate()}), Input{Dialect: d, Snapshot: snapshot(header, side, record("shown", "d"))})
+		if c.Report.Shown != 1 || c.Report.Hidden["manual"] != 2 || strings.Contains(c.Stable.Text, "policy") || strings.Contains(c.Stable.Text, "header") {
+			t.Errorf("%s: %+v\n%s", d, c.Report, c.Stable.Text)
 		}
-	}
-	c := render(t, New(Config{Counter: Estimate()}), Input{Dialect: skill.Codex, Snapshot: snapshot(
-		record("header", "d", parse("disable-model-invocation: true\n", nil)),
-		record("policy", "d", parse("", map[string][]byte{skill.SidecarOpenAI: []byte("policy:\n  allow_implicit_invocation: false\n")})),
-		record("shown", "d", parse("", nil)),
-	)})
-	if c.Report.Shown != 2 || c.Report.Hidden["manual"] != 1 || strings.Contains(c.Stable.Text, "policy") {
-		t.Errorf("%+v\n%s", c.Report, c.Stable.Text)
 	}
 }
 

@@ -65,7 +65,9 @@ const (
 )
 
 var (
-	basic = []string{"invalid", "denied", "disabled", "pending"}
+	// basic is what every dialect keeps from its models: what does not load, and what
+	// only a person may start, would be refused when a model asks for it.
+	basic = []string{"invalid", "denied", "disabled", "pending", "manual"}
 	whole = []string{
 		"invalid", "denied", "disabled", "pending", "manual", "untrusted", "unlisted", "unmet", "paths",
 		"agent_scope", "beta", "mcp_duplicate", "name_too_long",
@@ -87,7 +89,7 @@ var dialects = map[skill.Dialect]*dialect{
 		escaped: true, marked: true, caps: deftCaps, rule: share, tail: hintsTail, telling: true, guidance: "deft",
 	},
 	skill.MiniMax: {
-		format: List, modes: plainOnly, filters: append(slices.Clone(basic), "manual"), names: byAddress,
+		format: List, modes: plainOnly, filters: basic, names: byAddress,
 		collated: true, caps: caps{description: limits.CatalogDescription}, rule: share, concede: concedeTiers,
 		protected: []string{"mcode-tools-master", "minimax-code-product"},
 	},
@@ -101,7 +103,7 @@ var dialects = map[skill.Dialect]*dialect{
 		tail: fullTail, guidance: "deft",
 	},
 	skill.Blade: {
-		format: List, modes: plainOnly, filters: append(slices.Clone(basic), "manual", "unmet", "paths"), names: byAddress,
+		format: List, modes: plainOnly, filters: append(slices.Clone(basic), "unmet", "paths"), names: byAddress,
 		hinted: true, empty: true, caps: caps{whenToUse: true, units: 100, mark: "..."},
 	},
 	skill.AgentSkills: {
@@ -109,12 +111,12 @@ var dialects = map[skill.Dialect]*dialect{
 		escaped: true, marked: true, empty: true, caps: deftCaps, guidance: "deft",
 	},
 	skill.ClaudeCode: {
-		format: List, modes: plainOnly, filters: append(slices.Clone(basic), "manual", "paths"), names: byAddress,
+		format: List, modes: plainOnly, filters: append(slices.Clone(basic), "paths"), names: byAddress,
 		caps: caps{whenToUse: true, joined: limits.CatalogShown, mark: "…"}, concede: concedeWhole,
 		rule: rule{fraction: 0.01, unknown: 8000, unit: Chars},
 	},
 	skill.Codex: {
-		format: Codex, modes: plainOnly, filters: append(slices.Clone(basic), "implicit"), names: byName,
+		format: Codex, modes: plainOnly, filters: basic, names: byName,
 		concede: concedeEvenly, rule: rule{fraction: 0.02, unknown: 8000, unit: Tokens, unitUnknown: Chars},
 	},
 }

@@ -42,9 +42,6 @@ var filters = []filter{
 	{"manual", "", func(r *registry.Record, _ *lens) (string, bool) {
 		return "", r.Skill.Meta.DisableModelInvocation || because(r, "manual")
 	}},
-	{"implicit", "manual", func(r *registry.Record, _ *lens) (string, bool) {
-		return "", r.Skill.Meta.DisableModelInvocation && r.Skill.Origin("disable-model-invocation").File != "SKILL.md"
-	}},
 	{"untrusted", "", func(r *registry.Record, v *lens) (string, bool) { return "", v.HideUntrusted && marked(r) }},
 	{"unlisted", "", func(r *registry.Record, _ *lens) (string, bool) { return "", !r.Skill.Meta.Listed }},
 	{"unmet", "", unmet},

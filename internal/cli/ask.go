@@ -186,7 +186,11 @@ func (r *run) foundLine(snap *registry.Snapshot, c catalog.Catalog) {
 	r.found = snap.Version
 	_, shadowed, _ := split(snap)
 	m, rep := snap.Metrics, c.Report
-	r.hintf("%s", r.words.Say("ask.found", grouped(len(snap.Winners)), m.Sources, m.ElapsedMS, len(shadowed), grouped(rep.Used), grouped(rep.Budget)))
+	bound := grouped(rep.Budget)
+	if rep.Budget == 0 {
+		bound = "∞"
+	}
+	r.hintf("%s", r.words.Say("ask.found", grouped(len(snap.Winners)), m.Sources, m.ElapsedMS, len(shadowed), grouped(rep.Used), bound))
 	r.withheld(snap)
 	if !snap.Complete {
 		r.note(Partial)
