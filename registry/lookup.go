@@ -69,7 +69,7 @@ type index struct {
 
 	ranked  sync.Once
 	ranking []*Record // all, the strongest first
-	near    spelling // of the winners, for close names
+	near    spelling  // of the winners, for close names
 	named   sync.Once
 	aliases []alias // sorted by path
 }

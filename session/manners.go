@@ -30,11 +30,11 @@ type words func(t *Turn, r *Refusal)
 var manners = map[skill.Dialect]manner{
 	skill.MiniMax: {
 		layout: wholeFile, exact: true, blank: "unknown-skill", again: true, reminds: true,
-		words: absent(soft("Local skill not found: %s"), "skill_conditions"),
+		words: absent(soft("Local skill not found: %s"), "skill_conditions", "skill_manual_only"),
 	},
 	skill.Mastra: {
 		layout: bareBody, exact: true, again: true, forgets: true, shouts: true,
-		words: absent(withPaths),
+		words: absent(withPaths, "skill_manual_only"),
 	},
 	skill.Blade: {
 		layout: sections, exact: true,

@@ -167,13 +167,16 @@ func (l Layers) addresses() []string {
 
 // checkLimits holds layers against the limits of the session.
 func (s *Session) checkLimits(l Layers) error {
-	skills, prompt := 0, 0
+	skills, prompt, found := 0, 0, map[string]bool{}
 	l.each(func(a *Applied) {
 		if a.Skill != nil {
 			skills++
 		}
 		if a.Prompt != nil {
 			prompt += len(*a.Prompt)
+		}
+		for _, tool := range a.Discover {
+			found[tool] = true
 		}
 	})
 	for _, c := range []struct {
@@ -183,6 +186,7 @@ func (s *Session) checkLimits(l Layers) error {
 		{"limit_active", "active skills", skills, s.o.Limits.Active},
 		{"limit_patches", "patches", l.Len(), s.o.Limits.Patches},
 		{"limit_prompt_bytes", "bytes of prompt", prompt, s.o.Limits.PromptBytes},
+		{"limit_discovered", "discovered tools", len(found), s.o.Limits.Discovered},
 	} {
 		if c.value > c.limit {
 			return &Error{Code: c.code, Message: fmt.Sprintf("%s: %d, limit %d", c.what, c.value, c.limit)}

@@ -63,7 +63,10 @@ func (o Options) names(c Call) session.ToolNames {
 // refused makes r the answer for a name that was refused.
 func (r *Result) refused(why session.Refusal) {
 	r.Code, r.IsError, r.Retry = why.Code, !why.Soft, RetryCorrected
-	if why.Final {
+	switch {
+	case why.Soft:
+		r.Retry = RetryNone
+	case why.Final:
 		r.Retry = RetryFinal
 	}
 }

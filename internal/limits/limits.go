@@ -126,13 +126,14 @@ type Session struct {
 	ArgsUser    int // bytes of arguments from a person or host
 	ArgsModel   int // bytes of arguments from a model
 	Packages    int // touched packages whose skills are looked for
+	Discovered  int // deferred tools that were found and are shown
 }
 
 // DefaultSession returns the bounds of the activation specification.
 func DefaultSession() Session {
 	return Session{
 		Active: 20, Patches: 200, SetSkills: 8, SetTokens: 20_000, PromptBytes: 64 << 10,
-		ArgsUser: 64 << 10, ArgsModel: 16 << 10, Packages: 64,
+		ArgsUser: 64 << 10, ArgsModel: 16 << 10, Packages: 64, Discovered: 256,
 	}
 }
 
@@ -147,6 +148,7 @@ func (s Session) WithDefaults() Session {
 	pick(&s.ArgsUser, d.ArgsUser)
 	pick(&s.ArgsModel, d.ArgsModel)
 	pick(&s.Packages, d.Packages)
+	pick(&s.Discovered, d.Discovered)
 	return s
 }
 
