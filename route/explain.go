@@ -45,7 +45,6 @@ var sentences = map[string]string{
 	"keywords_hit":    "%d of %d hit: %s",
 	"keywords_near":   "none of %d hit; %q stands inside %q",
 	"keywords_none":   "none of %d hit",
-	"keywords_word":   "%q is the skill's name, but the search found another first",
 	"negative_hit":    "%q stands in the message",
 	"negative_none":   "none of %d stands in the message",
 	"preload_by":      "asked for by: %s",
@@ -196,9 +195,6 @@ func (r *Router) keywordRow(s *compiled, ta *tally, in TurnRoutingContext) Expla
 	for _, k := range s.keywords {
 		if i := strings.Index(text, k.norm); i >= 0 {
 			from, to := around(text, i, i+len(k.norm))
-			if s.implicit && whole(text, i, i+len(k.norm)) {
-				return row("keywords", 0, "keywords_word", k.word)
-			}
 			return row("keywords", 0, "keywords_near", n, k.word, text[from:to])
 		}
 	}

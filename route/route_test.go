@@ -213,20 +213,16 @@ func TestRetrievalIsBounded(t *testing.T) {
 	}
 }
 
-func TestANameOfOneWordIsAWordToTheSearch(t *testing.T) {
+func TestANameSaysLessThanTheText(t *testing.T) {
 	t.Parallel()
 	snap := snapshot(record("pdf"), record("ocr"), record("pdf-forms"))
 	in := TurnRoutingContext{Message: "read the scan as a pdf, no pdf forms"}
-	expect(t, lines(routed(t, snap, in, Options{})), "pdf 30 kw:pdf", "pdf-forms 30 kw:pdf forms")
+	expect(t, lines(routed(t, snap, in, Options{})), "pdf 10 kw:pdf", "pdf-forms 10 kw:pdf forms")
 	in.Retrieved = []Retrieved{{"ocr", 100, 60, 60, 150}, {"pdf", 50, 60, 30, 70}}
-	expect(t, lines(routed(t, snap, in, Options{})), "ocr 40 retrieve:40", "pdf-forms 30 kw:pdf forms", "pdf 20 retrieve:20")
-	r, _ := Compile(snap, Options{})
-	if ex := r.Explain(in, "pdf"); !slices.ContainsFunc(ex.Rows, func(row ExplanationRow) bool { return row.Code == "keywords_word" }) {
-		t.Errorf("explained by %+v", ex.Rows)
-	}
+	expect(t, lines(routed(t, snap, in, Options{})), "ocr 40 retrieve:40", "pdf 30 kw:pdf retrieve:20", "pdf-forms 10 kw:pdf forms")
 	slices.Reverse(in.Retrieved)
 	in.Retrieved[0].Score = 101
-	expect(t, lines(routed(t, snap, in, Options{}))[:1], "pdf 70 kw:pdf retrieve:40")
+	expect(t, lines(routed(t, snap, in, Options{}))[:1], "pdf 50 kw:pdf retrieve:40")
 }
 
 func TestTheWinnerMustBeClear(t *testing.T) {

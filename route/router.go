@@ -86,9 +86,6 @@ func (r *Router) tallyTurn(ctx context.Context, in TurnRoutingContext, t *turn) 
 	if err := r.signals(in, t); err != nil {
 		return err
 	}
-	if len(in.Retrieved) > 0 && !r.opt.NoRetrieve {
-		r.unname(in.Retrieved[0].Address, t)
-	}
 	r.strike(t)
 	r.coActivate(t)
 	r.retrieve(in, t)
@@ -216,18 +213,6 @@ func (r *Router) strike(t *turn) {
 	}
 	for _, out := range t.removed {
 		t.tallies[out.skill] = tally{removed: true}
-	}
-}
-
-// unname takes back what skills got for a name of one word, but for the best of the
-// search: such a word is mostly said as any other ("as a pdf"), and a search at hand
-// knows better what it is worth.
-func (r *Router) unname(best string, t *turn) {
-	for _, at := range t.touched {
-		s, ta := &r.skills[at], &t.tallies[at]
-		if ta.implicit && s.entry.Address != best && !strings.Contains(s.keywords[0].norm, " ") {
-			ta.keywords, ta.implicit = 0, false
-		}
 	}
 }
 
