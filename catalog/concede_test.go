@@ -28,7 +28,7 @@ func TestNoBudgetIsEverExceededAndShownTextOnlyGrows(t *testing.T) {
 		"hostile, exact": {exact, Input{Snapshot: mixed()}, 300, 2},
 		"hostile, xml":   {exact, Input{Snapshot: mixed(), Format: XML}, 700, 5},
 		"chores":         {Estimate(), Input{Snapshot: chores(50)}, 6000, 2},
-		"all of it":      {Estimate(), Input{Snapshot: chores(50)}, 20_000, 101},
+		"all of it":      {Estimate(), Input{Snapshot: chores(50)}, 20_000, 37},
 		"routing":        {Estimate(), Input{Snapshot: chores(50), Routing: true, Mode: ModeStable}, 7000, 7},
 	} {
 		t.Run(name, func(t *testing.T) {

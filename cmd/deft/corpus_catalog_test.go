@@ -45,7 +45,10 @@ func TestTheCorpusFitsEveryWindow(t *testing.T) {
 	defer e.Close()
 	counter := catalog.O200k()
 	for _, format := range []catalog.Format{catalog.List, catalog.XML, catalog.JSON, catalog.Markdown, catalog.Codex, catalog.Minara} {
-		for _, window := range windows {
+		for i, window := range windows {
+			if format != catalog.List && i%4 != 0 {
+				continue
+			}
 			c, err := e.Catalog(t.Context(), engine.CatalogOptions{Format: format, Mode: catalog.ModeStable, Window: window})
 			if err != nil {
 				t.Fatal(err)
@@ -67,6 +70,9 @@ func TestTheCorpusFitsEveryWindow(t *testing.T) {
 			shown, err := catalog.Parse(skill.Deft, format, c.Stable.Text)
 			if err != nil || len(shown) != rep.Shown {
 				t.Errorf("%s: %d of %d entries read back: %v", what, len(shown), rep.Shown, err)
+			}
+			if format != catalog.List {
+				continue
 			}
 			asked, err := e.Catalog(t.Context(), engine.CatalogOptions{
 				Format: format, Mode: catalog.ModeStable, Window: window, For: &engine.Request{Text: "turn a table into a chart"},
