@@ -132,8 +132,12 @@ func (r *run) catalogTable(c catalog.Catalog, order string) {
 	if rep.Budget == 0 {
 		bound = ""
 	}
-	p.Printf("%d of %d full, %d shortened, %d omitted; %s %s%s (%s)\n", rep.Full, rep.Shown+rep.Omitted,
-		rep.Shortened+rep.NameOnly, rep.Omitted, grouped(rep.Used), bound, string(rep.Unit), rep.Counter)
+	mode := ""
+	if rep.Mode != catalog.ModeStable {
+		mode = ", mode " + string(rep.Mode)
+	}
+	p.Printf("%d of %d full, %d shortened, %d omitted; %s %s%s (%s)%s\n", rep.Full, rep.Shown+rep.Omitted,
+		rep.Shortened+rep.NameOnly, rep.Omitted, grouped(rep.Used), bound, string(rep.Unit), rep.Counter, mode)
 	entries := c.Entries()
 	rank := map[catalog.State]int{catalog.Hidden: 1, catalog.Shadowed: 2}
 	slices.SortStableFunc(entries, func(a, b catalog.EntryReport) int {
