@@ -238,7 +238,7 @@ func TestTheWinnerMustBeClear(t *testing.T) {
 		{"a declared keyword", TurnRoutingContext{Message: "the news"}, FitStrong, "news"},
 		{"only its own name", TurnRoutingContext{Message: "the weather"}, FitWeak, ""},
 		{"much evidence", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 20, 30, 150}, {"news", 50, 20, 3, 80}}}, FitStrong, "weather"},
-		{"a short request answered", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 60, 60}}}, FitStrong, "weather"},
+		{"a short request answered", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 80, 75}}}, FitStrong, "weather"},
 		{"little evidence", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 10, 30}}}, FitWeak, ""},
 		{"two alike", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 90, 60, 200}, {"news", 89, 90, 60, 200}}}, FitStrong, ""},
 		{"words of any conversation", TurnRoutingContext{Retrieved: []Retrieved{{"weather", 90, 100, 90, 40}}}, FitWeak, ""},

@@ -267,7 +267,7 @@ func (h Retrieved) sure() bool {
 	if h.Evidence == 0 && h.Share == 0 {
 		return h.Coverage >= strongCoverage
 	}
-	return h.Evidence >= leastEvidence && h.Evidence+h.Share >= strongTogether
+	return h.Evidence >= leastEvidence && h.Evidence+h.Share/2 >= strongTogether
 }
 
 // share is floor(n·part/whole) without overflow for any score.

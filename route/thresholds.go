@@ -11,13 +11,13 @@ const (
 	admitCoverage = 30
 	admitEvidence = 60
 
-	// Retrieval alone is a strong fit with so many points, and evidence and share of the
-	// best possible answer that are this much together: a long request is rarely answered
-	// in full, a short one gives little evidence. Evidence below the least is a word or
-	// two of any conversation. The best hits of requests that no skill fits have up to 117
-	// together, but one, whose words mean something else.
+	// Retrieval alone is a strong fit with so many points, and evidence and half the share
+	// of the best possible answer that are this much together: a long request is rarely
+	// answered in full, a short one gives little evidence. Evidence below the least is a
+	// word or two of any conversation. The best hits of requests that no skill fits have
+	// up to 100 together, but one, whose words mean something else.
 	strongRetrieve = 30
-	strongTogether = 120
+	strongTogether = 110
 	leastEvidence  = 50
 	// strongCoverage stands in where a search gives neither evidence nor share.
 	strongCoverage = 50
