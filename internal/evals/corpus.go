@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -31,13 +32,14 @@ const (
 // arbitration: two skills of one name are two.
 type corpus struct {
 	files map[string][]byte // by slash-separated path
+	names []string          // of files, sorted
 	info  source.Info
 	snap  *registry.Snapshot
 }
 
 // readCorpus loads archives and directories. A file that holds no skill at all is a
-// diagnostic.
-func readCorpus(paths []string) (*registry.Snapshot, error) {
+// diagnostic. With a size the set is filled up to it; see grow.
+func readCorpus(paths []string, size int) (*registry.Snapshot, error) {
 	c := &corpus{files: map[string][]byte{}, snap: &registry.Snapshot{Complete: true}}
 	c.info = source.Info{ID: "corpus", Kind: source.User, Trust: source.Trusted}
 	for _, p := range paths {
@@ -56,6 +58,8 @@ func readCorpus(paths []string) (*registry.Snapshot, error) {
 		c.add(name)
 	}
 	slices.SortFunc(c.snap.Winners, func(a, b *registry.Record) int { return strings.Compare(a.Address, b.Address) })
+	c.grow(size)
+	c.names = slices.Sorted(maps.Keys(c.files))
 	return c.snap, nil
 }
 
@@ -176,13 +180,11 @@ func (c *corpus) Open(_ context.Context, e *source.Entry, rel string) (fs.File, 
 		return &memFile{Reader: bytes.NewReader(raw), name: name, size: int64(len(raw))}, nil
 	}
 	var list []fs.DirEntry
-	for p, raw := range c.files {
-		if rest, ok := strings.CutPrefix(p, name+"/"); ok {
-			child, _, deeper := strings.Cut(rest, "/")
-			info := &memFile{name: child, size: int64(len(raw)), dir: deeper}
-			if !slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == child }) {
-				list = append(list, fs.FileInfoToDirEntry(info))
-			}
+	for at, _ := slices.BinarySearch(c.names, name+"/"); at < len(c.names) && strings.HasPrefix(c.names[at], name+"/"); at++ {
+		child, _, deeper := strings.Cut(c.names[at][len(name)+1:], "/")
+		info := &memFile{name: child, size: int64(len(c.files[c.names[at]])), dir: deeper}
+		if !slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == child }) {
+			list = append(list, fs.FileInfoToDirEntry(info))
 		}
 	}
 	if list == nil {

@@ -12,5 +12,6 @@
 //	baseline.go  what an earlier run found; junit.go: the report for CI systems
 //	metrics.go   Hit, MRR, recall, AUROC
 //	cases.go     query, trigger and equivalence files, and their bad lines
+//	grow.go      a corpus made larger, to measure what a crowd costs
 //	corpus.go    archives and directories of skills in memory
 package evals

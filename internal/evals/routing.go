@@ -16,6 +16,9 @@ type RoutingOptions struct {
 	Trigger  string             // "" for none
 	Mode     string             // bm25 (also ""), text, route, or with Search.Embedder vector or hybrid
 	TopK     int                // 0 means 50
+	// Grow fills the corpus with near-copies and foreign skills up to so many; 0 means
+	// not at all. A near-copy counts as what it is a copy of.
+	Grow     int
 	Search   search.Options
 	Route    route.Options
 	Misses   bool // fill Report.Misses

@@ -119,7 +119,7 @@ func (r *run) build(ctx context.Context) (err error) {
 	r.report.Pool = "snapshot"
 	if len(r.opt.Corpus) > 0 {
 		r.report.Pool = filepath.Base(r.opt.Corpus[0])
-		if snap, err = readCorpus(r.opt.Corpus); err != nil {
+		if snap, err = readCorpus(r.opt.Corpus, r.opt.Grow); err != nil {
 			return err
 		}
 	}
@@ -151,9 +151,26 @@ func (r *run) ask(ctx context.Context, q query) (ranking, error) {
 	order = slices.DeleteFunc(order, func(a string) bool { return slices.Contains(q.Aux, a) && !slices.Contains(q.Gold, a) })
 	got := ranking{query: q, order: order, top: top}
 	if w, ok := res.ClearWinner(); ok {
-		got.winner = w.Address
+		got.winner = r.counted(w.Address)
 	}
 	return got, nil
+}
+
+// place adds a hit to the order. A crowd of near-copies takes one place: what is
+// measured is whether the skill is found, whichever copy stands for it.
+func (r *run) place(order []string, address string) []string {
+	if as := r.counted(address); r.opt.Grow == 0 || !slices.Contains(order, as) {
+		order = append(order, as)
+	}
+	return order
+}
+
+// counted is the address that a hit counts as.
+func (r *run) counted(address string) string {
+	if r.opt.Grow > 0 {
+		return origin(address)
+	}
+	return address
 }
 
 func (r *run) rank(ctx context.Context, text string) (order []string, top int64, res route.Result, err error) {
@@ -169,7 +186,7 @@ func (r *run) rank(ctx context.Context, text string) (order []string, top int64,
 	in := route.TurnRoutingContext{Message: text}
 	for i, h := range found.Hits {
 		if i < r.opt.TopK {
-			order = append(order, h.Address)
+			order = r.place(order, h.Address)
 		}
 		if i < retrieved {
 			in.Retrieved = append(in.Retrieved, route.Retrieved{Address: h.Address, Score: h.Score, Coverage: h.Coverage, Share: h.Share, Evidence: h.Evidence})
@@ -191,7 +208,7 @@ func (r *run) rank(ctx context.Context, text string) (order []string, top int64,
 		r.times = append(r.times, time.Since(began).Microseconds())
 		order, top = nil, 0
 		for _, e := range res.Hits[:min(len(res.Hits), r.opt.TopK)] {
-			order = append(order, e.Address)
+			order = r.place(order, e.Address)
 			top = max(top, int64(e.Score))
 		}
 	}

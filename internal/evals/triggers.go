@@ -138,7 +138,7 @@ func Triggers(ctx context.Context, o TriggerOptions) (TriggerReport, error) {
 	snap := o.Snapshot
 	if o.Corpus != "" {
 		var err error
-		if snap, err = readCorpus([]string{o.Corpus}); err != nil {
+		if snap, err = readCorpus([]string{o.Corpus}, 0); err != nil {
 			return rep, err
 		}
 	}
