@@ -169,12 +169,14 @@ func TestHostilePathsReadNothingOutsideAndTellNothing(t *testing.T) {
 		}
 	}
 	data := source.Data([]source.Definition{{Name: "mem", Description: "Data.", Content: "Do.", References: map[string]string{"a.md": "inside"}}}, source.DataOptions{})
-	h := newHouse(t, filepath.Join(base, "skills"), data)
+	plugin := source.Namespaced(source.Dir(filepath.Join(base, "plugin"), source.DirOptions{Info: source.Info{ID: "plugin:p", Kind: source.PluginK, Trust: source.Trusted}}), "p")
+	write(t, base, map[string]string{"plugin/kat/SKILL.md": md("kat", "", "Do.\n"), "plugin/kit-evil/secret.md": secret})
+	h := newHouse(t, filepath.Join(base, "skills"), data, plugin)
 	paths := hostile(filepath.ToSlash(kit))
 	if len(paths) < 190 {
 		t.Fatalf("%d paths", len(paths))
 	}
-	for _, name := range []string{"kit", "mem"} {
+	for _, name := range []string{"kit", "mem", "p:kat"} {
 		for _, p := range paths {
 			h.next()
 			res := h.call(NameSkillRead, args("name", name, "path", p))

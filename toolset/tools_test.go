@@ -382,3 +382,44 @@ func TestReadsOfDriftedSkillsSaySo(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What the strictest of the providers takes: plain names, objects at the top, and no
+// keyword beyond these.
+func TestSchemasKeepToWhatProvidersTake(t *testing.T) {
+	t.Parallel()
+	keywords := map[string]bool{}
+	for _, k := range strings.Fields("type properties required items enum minLength maxLength minItems maxItems minimum maximum additionalProperties") {
+		keywords[k] = true
+	}
+	var walk func(t *testing.T, name string, schema map[string]any)
+	walk = func(t *testing.T, name string, schema map[string]any) {
+		for k, v := range schema {
+			if !keywords[k] {
+				t.Errorf("%s uses %q", name, k)
+			}
+			if part, ok := v.(map[string]any); ok && k == "items" {
+				walk(t, name, part)
+			}
+		}
+		props, _ := schema["properties"].(map[string]any)
+		for p, v := range props {
+			part, ok := v.(map[string]any)
+			if !ok || part["type"] == nil {
+				t.Errorf("%s: %s has no type", name, p)
+				continue
+			}
+			walk(t, name, part)
+		}
+	}
+	for _, tool := range everyTool() {
+		s := tool.Spec()
+		var schema map[string]any
+		if err := json.Unmarshal(s.Input, &schema); err != nil || schema["type"] != "object" {
+			t.Errorf("%s: %v %v", s.Name, err, schema["type"])
+		}
+		if strings.Trim(s.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789") != "" || len(s.Name) > 64 {
+			t.Errorf("name %q", s.Name)
+		}
+		walk(t, s.Name, schema)
+	}
+}
