@@ -26,8 +26,9 @@ type plan struct {
 	fields uint8 // which fields count
 	wide   int   // living documents with a unit of an unspaced script; -1: not counted yet
 	terms  []weighed
-	total  float64 // idf of the heaviest terms
-	asked  float64 // rarity of every term of the query, known or not
+	unused []TermScore // terms that a long query has beyond those that count
+	total  float64     // idf of the heaviest terms
+	asked  float64     // rarity of every term of the query, known or not
 }
 
 func (g *generation) plan(opt Options, an *analyzer, q question, f Filter) *plan {
@@ -199,6 +200,7 @@ func (p *plan) explain(f *found) []TermScore {
 		score -= row.Contribution
 		out = append(out, row)
 	}
+	out = append(out, p.unused...)
 	if score != 0 {
 		rest := "(name)"
 		if f.fused {

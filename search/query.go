@@ -97,7 +97,8 @@ type Match struct {
 	Stale     bool
 }
 
-// TermScore is one term's part in a score. Contributions sum to Hit.Score.
+// TermScore is one term's part in a score. Contributions sum to Hit.Score. One without
+// fields is of a term that a long query has beyond those that count.
 type TermScore struct {
 	Term         string
 	IDF          float64

@@ -188,6 +188,9 @@ func (p *plan) rank() {
 		return cmp.Or(cmp.Compare(x.n, y.n), strings.Compare(x.term, y.term))
 	})
 	if len(order) > maxTerms {
+		for _, at := range order[maxTerms:] {
+			p.unused = append(p.unused, TermScore{Term: p.terms[at].term, IDF: p.terms[at].idf, Count: p.terms[at].count})
+		}
 		order = order[:maxTerms]
 	}
 	kept := make([]weighed, len(order))

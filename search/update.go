@@ -2,7 +2,11 @@ package search
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"github.com/deftskills/deft/internal/limits"
+	"github.com/deftskills/deft/skill"
 )
 
 func (x *Index) update(ctx context.Context, name string, docs []*document) (UpdateReport, error) {
@@ -117,13 +121,21 @@ func (d *document) same(have *document) bool {
 func (s *scope) diff(docs []*document) (*generation, UpdateReport) {
 	old := s.gen.Load()
 	var report UpdateReport
+	notes := slices.DeleteFunc(slices.Clone(old.notes), func(d skill.Diagnostic) bool { return d.Code == "limit_search_skills" })
+	if n := len(docs); n > limits.SearchSkills {
+		docs = docs[:limits.SearchSkills]
+		notes = append(notes, skill.Diagnostic{
+			Code: "limit_search_skills", Level: skill.LevelWarning, Offset: -1,
+			Message: fmt.Sprintf("%d skills, limit %d; the others are not searched", n, limits.SearchSkills),
+		})
+	}
 	known := len(old.parts)
 	parts := slices.Concat(old.parts, s.stored)
 	keep := make([][]*document, len(parts))
 	for i, p := range parts {
 		keep[i] = make([]*document, len(p.docs))
 	}
-	g := &generation{number: old.number, notes: old.notes}
+	g := &generation{number: old.number, notes: notes}
 	for _, d := range docs {
 		p, doc, ok := lookup(parts, d.Address)
 		if ok && keep[p][doc] != nil {

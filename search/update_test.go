@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/deftskills/deft/internal/limits"
 )
 
 // folder is a skill in memory whose files can be changed.
@@ -365,4 +367,44 @@ func FuzzSegment(f *testing.F) {
 		col := collector{k: 5}
 		plan.walk(context.Background(), 0, &col)
 	})
+}
+
+func TestAScopeHoldsSoManySkillsAndSaysSo(t *testing.T) {
+	t.Parallel()
+	docs := make([]Document, limits.SearchSkills+1)
+	for i := range docs {
+		name := fmt.Sprint("s", i)
+		docs[i] = Document{Address: name, Name: name}
+	}
+	x := opened(t, Options{})
+	if report := add(t, x, docs...); report.Added != limits.SearchSkills {
+		t.Errorf("report %+v", report)
+	}
+	if d := x.scope("").gen.Load().notes; len(d) != 1 || d[0].Code != "limit_search_skills" {
+		t.Errorf("diagnostics are %v", d)
+	}
+	add(t, x, docs[:3]...)
+	if d := x.Diagnostics(""); len(d) != 0 {
+		t.Errorf("diagnostics are %v", d)
+	}
+}
+
+func TestWordsBeyondThoseThatCountAreNamed(t *testing.T) {
+	t.Parallel()
+	var words []string
+	for i := range maxTerms + 3 {
+		words = append(words, letters(i))
+	}
+	x := opened(t, Options{})
+	add(t, x, doc("all", "x", strings.Join(words, " ")), doc("other", "y", "z"))
+	h := find(t, x, Query{Text: strings.Join(words, " "), Explain: true}).Hits[0]
+	unused, sum := 0, int64(0)
+	for _, e := range h.Explain {
+		if sum += e.Contribution; e.TF == nil && e.Contribution == 0 {
+			unused++
+		}
+	}
+	if unused != 3 || sum != h.Score {
+		t.Errorf("%d words are named as unused; explained %d of %d", unused, sum, h.Score)
+	}
 }

@@ -58,6 +58,7 @@ var roomCodes = []CodeSpec{
 	// route, search, catalog.
 	{"route_limit_patterns", LevelWarning, "use fewer keywords"},
 	{"co_activate_unknown", LevelWarning, "correct the id"},
+	{"limit_search_skills", LevelWarning, "search the others in a scope of their own"},
 	{"search_body_truncated", LevelInfo, "move detail to references/"},
 	{"search_reference_skipped", LevelInfo, "make it a readable text file"},
 	{"search_file_skipped", LevelInfo, "make it a readable text file"},
