@@ -311,22 +311,27 @@ func walkDocument(c *packed.Codec, at **document) {
 		c.Text(&r.Path)
 		c.Number(&r.Size)
 		c.Number(&r.Time)
-		sum := string(r.sum[:])
-		c.Text(&sum)
-		copy(r.sum[:], sum)
+		walkDigest(c, &r.sum)
 	})
-	packed.List(c, &d.vectors, func(d *digest16) {
-		sum := string(d[:])
-		c.Text(&sum)
-		copy(d[:], sum)
-	})
+	packed.List(c, &d.vectors, func(sum *digest16) { walkDigest(c, sum) })
 	packed.List(c, &d.notes, func(n *skill.Diagnostic) {
 		level := string(n.Level)
 		for _, s := range []*string{&n.Code, &level, &n.File, &n.Message} {
 			c.Text(s)
 		}
-		n.Level, n.Offset = skill.Level(level), -1
+		if c.Reading() {
+			n.Level, n.Offset = skill.Level(level), -1
+		}
 	})
+}
+
+// walkDigest writes or reads a digest. What is written is others' too: nothing may be
+// stored in it then, not even the same.
+func walkDigest(c *packed.Codec, d *digest16) {
+	text := string(d[:])
+	if c.Text(&text); c.Reading() {
+		copy(d[:], text)
+	}
 }
 
 // words writes or reads numbers of 32 bits, four bytes each.

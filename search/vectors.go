@@ -382,9 +382,7 @@ func (l *vectorList) walk(c *packed.Codec) {
 	c.Integer(&l.dim)
 	keys := sortedSums(l.rows)
 	packed.List(c, &keys, func(sum *digest16) {
-		text := string(sum[:])
-		c.Text(&text)
-		copy(sum[:], text)
+		walkDigest(c, sum)
 		bits := make([]uint32, len(l.rows[*sum]))
 		for i, f := range l.rows[*sum] {
 			bits[i] = math.Float32bits(f)
