@@ -129,6 +129,9 @@ func newLine(k recipe, s *shape, m measure) *line {
 	}
 	if s.d.collated {
 		l.order = order(name) + "\x00" + name + "\x00" + k.location
+		if l.protected {
+			l.order = "\x00" + l.order // before every name
+		}
 	}
 	l.digest = sha256.Sum256([]byte(l.name + "\n" + l.desc + "\n" + l.loc + "\n" + l.source))
 	l.levels(s.d.concede == nil)

@@ -281,25 +281,13 @@ func (p *plan) collate(lines []*line) []*line {
 	for i := range at {
 		at[i] = i
 	}
-	slices.SortStableFunc(at, func(a, b int) int {
-		if lines[a].protected != lines[b].protected {
-			return -compareBool(lines[a].protected)
-		}
-		return strings.Compare(lines[a].order, lines[b].order)
-	})
+	slices.SortStableFunc(at, func(a, b int) int { return strings.Compare(lines[a].order, lines[b].order) })
 	visible, sorted := make([]*registry.Record, len(lines)), make([]*line, len(lines))
 	for n, i := range at {
 		visible[n], sorted[n] = p.visible[i], lines[i]
 	}
 	p.visible = visible
 	return sorted
-}
-
-func compareBool(first bool) int {
-	if first {
-		return 1
-	}
-	return -1
 }
 
 // rank sets tiers and returns the order in which skills keep their descriptions:
