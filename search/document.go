@@ -49,6 +49,9 @@ type Document struct {
 	When        string
 	Digest      skill.Digest // of the header's and body's file; "" is not compared
 	Body        skill.Span   // of the body in SKILL.md
+	// Header returns the header's tree, asked for the words it lists beside Keywords.
+	// Nil: there are none.
+	Header func() *skill.Node
 	// Read returns one file of the skill whole; "" is SKILL.md. Nil: nothing to read.
 	Read func(ctx context.Context, rel string) ([]byte, error)
 	// List returns the files below references/; nil: none.
@@ -125,6 +128,7 @@ func documentOf(rec *registry.Record) *document {
 		When: s.Meta.WhenToUse, Digest: s.File, Body: s.Body,
 		Keywords: slices.Concat(s.Meta.Tags, s.Meta.ModeSlugs),
 	}
+	d.Header = s.Raw
 	if s.Title != s.Name && s.Title != "" {
 		d.Aliases = append(d.Aliases, s.Title)
 	}
@@ -248,6 +252,9 @@ func (b *builder) body(ctx context.Context, d *document) {
 		d.torn = true
 		d.skip("SKILL.md", "it has changed since it was listed")
 		return
+	}
+	if at := min(max(d.Body.Start, 0), int64(len(raw))); d.Header != nil && lists(raw[:at]) {
+		eachListed(d.Header(), func(words string) { b.text(Keywords, words) })
 	}
 	body, _ := d.bodyOf(raw)
 	if len(body) > maxBody {

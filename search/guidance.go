@@ -1,8 +1,12 @@
 package search
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // What a skill says about its own use. Sentences that say what it is not for would
@@ -172,4 +176,31 @@ func headings(body string) (out []string) {
 		}
 	}
 	return out
+}
+
+// listKeys are the keys, of the header or its metadata, that list words to find a skill
+// by.
+var listKeys = []string{"keywords", "tags", "triggers", "category"}
+
+// lists reports whether a header has one of them: reading it again is only worth it then.
+func lists(header []byte) bool {
+	return slices.ContainsFunc(listKeys, func(k string) bool { return bytes.Contains(header, []byte(k)) })
+}
+
+// eachListed yields what the header's tree has under listKeys.
+func eachListed(header *skill.Node, yield func(words string)) {
+	for _, k := range listKeys {
+		for _, n := range []*skill.Node{header.Get(k), header.Path("metadata", k)} {
+			if words, ok := n.Text(); ok {
+				yield(words)
+			}
+			if n != nil && n.Kind == skill.SequenceNode {
+				for _, item := range n.Content {
+					if words, ok := item.Text(); ok {
+						yield(words)
+					}
+				}
+			}
+		}
+	}
 }

@@ -2,8 +2,11 @@ package search
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deftskills/deft/skill"
 )
 
 func TestWhatASkillIsNotForIsNotItsPurpose(t *testing.T) {
@@ -104,4 +107,19 @@ func TestTheTablesOfWordsAreWhole(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTheWordsThatAHeaderListsAreKeywords(t *testing.T) {
+	t.Parallel()
+	raw := []byte("---\nname: x\ndescription: y\ntags: [whale, 'deep sea']\nmetadata:\n  keywords: harbour, storm\n---\n")
+	s := skill.Parse(raw, skill.ParseOptions{Path: "x/SKILL.md", DirName: "x"})
+	var got []string
+	eachListed(s.Raw(), func(words string) { got = append(got, words) })
+	if want := []string{"harbour, storm", "whale", "deep sea"}; !lists(raw) || !slices.Equal(got, want) {
+		t.Errorf("header lists %q, want %q", got, want)
+	}
+	if lists([]byte("---\nname: x\n---\n")) {
+		t.Error("a header without lists has some")
+	}
+	eachListed(nil, func(string) { t.Error("no header lists something") })
 }
