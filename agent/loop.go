@@ -169,7 +169,7 @@ func (t *turn) exposed() []toolset.Spec {
 	effective := t.s.Effective()
 	out := slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
 		return s.Deferred && !slices.Contains(effective.Discovered, s.Name) || !t.visible(s.Name) ||
-			!effective.Exposes(s.Name) || len(t.lacking(t.r.tools[s.Name], s, nil)) > 0
+			!exposes(effective, s) || len(t.lacking(t.r.tools[s.Name], s, nil)) > 0
 	})
 	if t.plan.Shape != nil {
 		for i := range out {

@@ -127,7 +127,7 @@ func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 	list := make([]gate.Tool, 0, len(tools))
 	for _, tool := range tools {
 		spec := tool.Spec()
-		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input}
+		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input, Steers: spec.Steers}
 		if a, ok := tool.(Accepter); ok {
 			g.Schema = a.Accepts()
 		}

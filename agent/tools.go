@@ -60,8 +60,16 @@ func (t *turn) received(c model.Call, index int) *pending {
 func (t *turn) registered() []toolset.Spec {
 	effective := t.s.Effective()
 	return slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
-		return !t.visible(s.Name) || !effective.Exposes(s.Name)
+		return !t.visible(s.Name) || !exposes(effective, s)
 	})
+}
+
+// exposes reports whether the lists in force leave the tool to the model.
+func exposes(e session.Effective, s toolset.Spec) bool {
+	if s.Steers {
+		return e.ExposesSteering(s.Name)
+	}
+	return e.Exposes(s.Name)
 }
 
 // Requirer is a Tool that needs skills to be active before it runs, beyond those of its

@@ -25,8 +25,10 @@ func (e *engine) refusal(c Call, anyArgs bool) string {
 	if e.o.Paths.Workspace != "" {
 		subject.Dir = filepath.ToSlash(e.o.Paths.Workspace)
 	}
+	tool, _ := e.o.Tools.Tool(c.Tool)
+	steers := tool.Steers || toolrule.AlwaysCallable(c.Tool)
 	for _, s := range c.Skills {
-		if s.Source != hostSource && toolrule.AlwaysCallable(c.Tool) {
+		if s.Source != hostSource && steers {
 			continue
 		}
 		deny := toolrule.ParseList(s.Deny)

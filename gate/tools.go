@@ -15,6 +15,7 @@ type Tool struct {
 	Tier   Tier            // zero counts as ManualOnly
 	Schema json.RawMessage // JSON Schema of the arguments; empty = any object
 	Paths  []PathArg       // arguments that name files; nil = FileArgs(Name)
+	Steers bool            // it steers skills: no skill's list takes it away, the host's may
 
 	// Raise looks at one call and returns its tier and why. A tier below Tier
 	// counts for nothing; nil = never. It must be pure and safe for concurrent use.

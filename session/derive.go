@@ -180,13 +180,18 @@ func declares(a *Applied) bool {
 // Exposes reports whether the tool is to be declared to the model: every allow list
 // names it in some form and no deny names it whole. The tools that steer skills
 // themselves stay callable under any allow list of a skill.
-func (e Effective) Exposes(tool string) bool {
+func (e Effective) Exposes(tool string) bool { return e.exposes(tool, toolrule.AlwaysCallable(tool)) }
+
+// ExposesSteering is Exposes for a tool that steers skills, under whatever name.
+func (e Effective) ExposesSteering(tool string) bool { return e.exposes(tool, true) }
+
+func (e Effective) exposes(tool string, steers bool) bool {
 	for _, g := range e.Skills {
 		list := toolrule.ParseList(g.Deny)
-		if list.DeniesTool(tool) && (g.Source == hostSource || !toolrule.AlwaysCallable(tool)) {
+		if list.DeniesTool(tool) && (g.Source == hostSource || !steers) {
 			return false
 		}
-		if g.Mode == gate.Restrict && g.Allow.Declared && !toolrule.AlwaysCallable(tool) &&
+		if g.Mode == gate.Restrict && g.Allow.Declared && !steers &&
 			!toolrule.ParseList(g.Allow.Entries).Mentions(tool) {
 			return false
 		}

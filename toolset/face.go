@@ -131,6 +131,9 @@ var kinds = []kind{
 	{NameToolInvoke, toolInvokeSchema, gate.ReadOnly, true, func(s shape) Tool { return &invokeTool{s} }},
 }
 
+// steering are the tools that stay callable whatever a skill's list says.
+var steering = [...]string{NameSkill, NameLoadSkill, NameSkillRead, NameActivate, NameDeactivate}
+
 // Skills returns every skill tool that the options allow, for the table of the gate
 // and for hosts that show all of them. Exposed says which of them a turn shows.
 func Skills(o Options) []Tool {
@@ -149,6 +152,7 @@ func (o Options) shape(k kind, f face) shape {
 		Name: o.name(k.base, f), Toolset: "skills", Input: json.RawMessage(k.schema),
 		Tier: k.tier, Mode: Parallel, ReadOnly: k.tier == gate.ReadOnly && !k.writes,
 	}
+	s.spec.Steers = slices.Contains(steering[:], k.base)
 	if f.Alone {
 		s.spec.Mode = Alone
 	}

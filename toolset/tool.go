@@ -26,6 +26,10 @@ type Spec struct {
 	Mode                       Mode
 	ReadOnly, Deferred         bool
 
+	// Steers says that a model leaves or reads with it what limits it: no skill's list takes
+	// it away. The host's lists may.
+	Steers bool
+
 	// Requires are names of skills that must be active before the tool is shown or runs.
 	Requires []string
 }

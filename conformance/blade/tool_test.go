@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
@@ -360,4 +361,35 @@ func TestBlade_D12_model_inherit_literal(t *testing.T) {
 	d := deskOf(t, r)
 	d.load("x", "")
 	want(t, "model", d.s.Effective().Model, "inherit")
+}
+
+// The tool that loads skills stays, whatever the list of a loaded skill says.
+func TestALoadedListLeavesTheLoader(t *testing.T) {
+	t.Parallel()
+	p := project(t, "skills/other")
+	put(t, filepath.Join(p, "skills/x/SKILL.md"), "---\nname: x\ndescription: d\nallowed-tools: [Read]\n---\nBody.\n")
+	e, err := deft.Open(t.Context(), deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := e.NewSession(t.Context(), deft.SessionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	turn, err := s.Begin(t.Context(), deft.Input{Text: "hello", Origin: gate.Interactive, Principal: "user"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End()
+	for _, name := range []string{"x", "other"} {
+		res := turn.Call(model.Call{ID: name, Name: "Skill", Input: json.RawMessage(`{"skill":"` + name + `"}`)})[0]
+		want(t, name, res.IsError, false)
+	}
+	tools := map[string]bool{}
+	for _, spec := range turn.Tools() {
+		tools[spec.Name] = true
+	}
+	want(t, "Skill, read, write", []bool{tools["Skill"], tools["read"], tools["write"]}, []bool{true, true, false})
 }
