@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"catalog":          {"skill", "source", "registry"},
 	"gate":             {"skill"},
 	"store":            {"skill"},
+	"command/sandbox":  {"skill"},
 	"session":          {"skill", "source", "registry", "gate"},
 	"toolset":          {"skill", "source", "registry", "session", "gate"},
 	"agent": {

@@ -1,0 +1,38 @@
+package sandbox
+
+// Finding is what was found out about one means of confining.
+type Finding struct {
+	OK     bool
+	Detail string // a version, or what is missing, for a person
+}
+
+// Findings is what a machine can hold. The zero value holds nothing.
+type Findings struct {
+	Level      Level
+	Helper     Finding // the own binary, started once more
+	Landlock   Finding
+	ABI        int     // of Landlock; 0 without it
+	Seccomp    Finding // refusing system calls
+	Namespaces Finding // the level full from this process
+	Bwrap      Finding // the level full by bubblewrap
+}
+
+// Missing names the first thing that keeps level from being there, or nothing.
+func (f Findings) Missing(level Level) string {
+	if level <= f.Level {
+		return ""
+	}
+	for _, need := range []struct {
+		from Level
+		name string
+		Finding
+	}{
+		{Limits, "helper", f.Helper}, {Files, "landlock", f.Landlock}, {Files, "seccomp", f.Seccomp},
+		{Full, "namespaces", f.Namespaces},
+	} {
+		if level >= need.from && !need.OK {
+			return need.name + ": " + orElse(need.Detail, "not there")
+		}
+	}
+	return "not there"
+}
