@@ -34,6 +34,7 @@ type builder struct {
 	shown   string            // the title that agents/openai.yaml gives
 	fast    fastReader        // its tree is good until the next header
 	room    [4]*block         // for blocks: more are rare
+	used    []keyID           // the keys of top that are there
 	conds   Conditions        // being read
 }
 
@@ -77,6 +78,9 @@ func (b *builder) put(bl *block, m member, spelt string) {
 	slot := &bl.keys[form.id]
 	if slot.key == nil {
 		*slot = m
+		if bl == &b.top {
+			b.used = append(b.used, form.id)
+		}
 		return
 	}
 	winner, loser := *slot, m

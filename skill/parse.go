@@ -46,24 +46,40 @@ func parse(src []byte, o ParseOptions, record map[string]Origin) *Skill {
 		record = make(map[string]Origin)
 	}
 	b := builders.Get().(*builder)
-	defer release(b)
-	*b = builder{s: s, o: o, limits: o.Limits.WithDefaults(), record: record, fast: b.fast}
+	defer func() {
+		b.forget()
+		builders.Put(b)
+	}()
+	b.read(s, src, o, record)
+	return s
+}
+
+// read fills s from src. The builder is new, or has forgotten what it read before.
+func (b *builder) read(s *Skill, src []byte, o ParseOptions, record map[string]Origin) {
+	b.s, b.o, b.limits, b.record = s, o, o.Limits.WithDefaults(), record
 	b.blocks = b.room[:0]
-	b.top = block{file: o.Path, origin: skillFile, place: atTop}
+	b.top.file, b.top.origin, b.top.place = o.Path, skillFile, atTop
 	s.File = FileDigest(src)
 	s.Digest = combine(s.File, o.Sidecars)
 	b.file(src)
 	b.finish()
-	return s
 }
 
 // builders are kept for the next file: one is larger than most headers.
 var builders = sync.Pool{New: func() any { return new(builder) }}
 
-func release(b *builder) {
+// forget makes a pooled builder hold on to no skill. Its fields are cleared one by one,
+// and of its table of keys those that were there: clearing two kilobytes of pointers
+// under a garbage collection costs more than reading a header.
+func (b *builder) forget() {
 	b.fast.forget()
-	*b = builder{fast: b.fast} // a pooled builder holds on to no skill
-	builders.Put(b)
+	for _, id := range b.used {
+		b.top.keys[id] = member{}
+	}
+	b.top.file, b.top.origin, b.top.prefix, b.top.place = "", "", "", 0
+	b.s, b.o, b.limits, b.record, b.shown = nil, ParseOptions{}, limits.Skill{}, nil, ""
+	b.used, b.blocks, b.notes, b.room = b.used[:0], nil, nil, [4]*block{}
+	b.more, b.invalid, b.spare, b.conds = 0, false, Diagnostic{}, Conditions{}
 }
 
 const skillFile = "SKILL.md"
