@@ -66,7 +66,10 @@ func BenchmarkProcess10k(b *testing.B) {
 		t := spent(b, &out, home, deft, "list", "--json")
 		return t, &out
 	}
-	unread := func(out *counter) bool { return bytes.Contains(out.last, []byte(`"files_read": 0`)) }
+	unread := func(out *counter) bool { // but for the few that come with the program
+		_, rest, _ := bytes.Cut(out.last, []byte(`"files_read": `))
+		return len(rest) > 2 && bytes.IndexByte(rest[:3], ',') > 0
+	}
 	for { // files that are too young to be trusted by their times are read again
 		if _, out := list(); unread(out) {
 			break
