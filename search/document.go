@@ -70,7 +70,7 @@ type Reference struct {
 // index holds never changes.
 type document struct {
 	Document
-	meta  uint64 // see metaOf
+	meta  uint64 // see metaOf; of what the index or the disk holds
 	refs  []indexed
 	notes []skill.Diagnostic // what was skipped
 	torn  bool               // SKILL.md was not the one that was listed
@@ -120,7 +120,7 @@ func metaOf(d *Document) uint64 {
 var separator = []byte{0xff} // in no text
 
 // documentOf describes a record without reading anything.
-func documentOf(rec *registry.Record) *document {
+func documentOf(rec *registry.Record) Document {
 	s, e := rec.Skill, rec.Entry
 	d := Document{
 		Address: rec.Address, ID: s.ID(), Name: s.Name, Description: s.Description,
@@ -151,10 +151,17 @@ func documentOf(rec *registry.Record) *document {
 			return listReferences(func(rel string) (fs.File, error) { return e.From.Open(ctx, e, rel) })
 		}
 	}
-	return newDocument(d)
+	return d
 }
 
-func newDocument(d Document) *document { return &document{Document: d, meta: metaOf(&d)} }
+func newDocument(d Document) *document { return &document{Document: d} }
+
+// described reports whether two documents say the same of themselves beside their
+// files. Between two Snapshots most texts are even the same memory.
+func (d *Document) described(o *Document) bool {
+	return d.Name == o.Name && d.Source == o.Source && d.Location == o.Location && d.Description == o.Description && d.When == o.When &&
+		slices.Equal(d.Aliases, o.Aliases) && slices.Equal(d.Keywords, o.Keywords) && slices.Equal(d.Locales, o.Locales)
+}
 
 func sortedKeys(m map[string]string) []string {
 	keys := make([]string, 0, len(m))
@@ -215,7 +222,7 @@ func listReferences(open func(rel string) (fs.File, error)) ([]Reference, error)
 // index reads d, counts its text and keeps it. What cannot be read costs that text
 // only, and is noted.
 func (b *builder) index(ctx context.Context, d *document) {
-	own := &document{Document: d.Document, meta: d.meta}
+	own := &document{Document: d.Document, meta: metaOf(&d.Document)}
 	b.text(Name, d.Name)
 	for _, alias := range d.Aliases {
 		b.text(Name, alias)

@@ -133,10 +133,12 @@ func (x *Index) Update(ctx context.Context, scope string, snap *registry.Snapsho
 
 func documentsOf(snap *registry.Snapshot) []*document {
 	docs := make([]*document, 0, len(snap.Winners))
-	for _, rec := range snap.Winners {
+	all := make([]document, len(snap.Winners))
+	for i, rec := range snap.Winners {
 		switch rec.State {
 		case registry.Available, registry.Hidden, registry.Unmet:
-			docs = append(docs, documentOf(rec))
+			all[i].Document = documentOf(rec)
+			docs = append(docs, &all[i])
 		}
 	}
 	return docs
@@ -144,9 +146,10 @@ func documentsOf(snap *registry.Snapshot) []*document {
 
 // AddDocs makes the scope hold exactly docs, whose addresses must differ.
 func (x *Index) AddDocs(ctx context.Context, scope string, docs []Document) (UpdateReport, error) {
-	list := make([]*document, len(docs))
-	for i, d := range docs {
-		list[i] = newDocument(d)
+	list, all := make([]*document, len(docs)), make([]document, len(docs))
+	for i := range docs {
+		all[i].Document = docs[i]
+		list[i] = &all[i]
 	}
 	return x.update(ctx, scope, list)
 }

@@ -114,7 +114,7 @@ func (t *texts) sync(ctx context.Context, x *Index, g *generation, docs []*docum
 		}
 	}
 	for _, d := range docs {
-		state := fmt.Sprintf("%s %x", d.Digest, d.meta)
+		state := fmt.Sprintf("%s %x", d.Digest, metaOf(&d.Document))
 		known := *d
 		known.refs = t.refs[d.Address]
 		if t.held[d.Address] == state && d.Digest != "" && !known.moved(ctx) {

@@ -273,12 +273,5 @@ func Scan(ctx context.Context, snap *registry.Snapshot, q Query) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	docs := make([]*document, 0, len(snap.Winners))
-	for _, rec := range snap.Winners {
-		switch rec.State {
-		case registry.Available, registry.Hidden, registry.Unmet:
-			docs = append(docs, documentOf(rec))
-		}
-	}
-	return scanDocuments(ctx, docs, usualAnalyzer(), q)
+	return scanDocuments(ctx, documentsOf(snap), usualAnalyzer(), q)
 }

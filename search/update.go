@@ -113,7 +113,13 @@ func lookup(parts []part, address string) (p int, doc uint32, ok bool) {
 // same reports whether have, in the index, is d as it is now. The digest is of
 // SKILL.md; references have their own, see document.moved.
 func (d *document) same(have *document) bool {
-	return d.Digest == have.Digest && d.Digest != "" && d.meta == have.meta && !have.torn
+	if d.Digest != have.Digest || d.Digest == "" || have.torn {
+		return false
+	}
+	if have.Name == "" && have.Location == "" { // from disk
+		return metaOf(&d.Document) == have.meta
+	}
+	return d.described(&have.Document)
 }
 
 // diff returns the generation that holds docs: what the index or the disk has of them
@@ -136,15 +142,21 @@ func (s *scope) diff(docs []*document) (*generation, UpdateReport) {
 		keep[i] = make([]*document, len(p.docs))
 	}
 	g := &generation{number: old.number, notes: notes}
+	var p int
+	var doc uint32
 	for _, d := range docs {
-		p, doc, ok := lookup(parts, d.Address)
+		// Both lists are mostly in one order: the next is the one after the last.
+		ok := p < len(parts) && int(doc)+1 < len(parts[p].docs) && parts[p].docs[doc+1] != nil && parts[p].docs[doc+1].Address == d.Address
+		if doc++; !ok {
+			p, doc, ok = lookup(parts, d.Address)
+		}
 		if ok && keep[p][doc] != nil {
 			continue // named twice
 		}
 		switch have := (*document)(nil); {
 		case ok && d.same(parts[p].docs[doc]):
 			have = parts[p].docs[doc]
-			d.refs, d.notes, d.vectors = have.refs, have.notes, have.vectors
+			d.meta, d.refs, d.notes, d.vectors = have.meta, have.refs, have.notes, have.vectors
 			keep[p][doc] = d
 			g.add(&parts[p].lens[doc], 1)
 			report.Unchanged++
