@@ -74,6 +74,11 @@ var roomCodes = []CodeSpec{
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
 	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
+	// command: the shell field, commands in texts, hooks.
+	{"shell_type", LevelError, "write true, false, all, a program, a prefix, a list of prefixes, or an object with known values"},
+	{"shell_key", LevelWarning, "use enabled, allowlist, program, on_error, timeout or parallel"},
+	{"shell_all_ignored", LevelWarning, "list the commands that the skill needs"},
+	{"inline_block_ignored", LevelInfo, "write the command as !`…` if it should run"},
 	// builtin: seeding.
 	{"seed_failed", LevelWarning, "make the folder writable"},
 	// settings and evaluation.
