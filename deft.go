@@ -214,7 +214,7 @@ const retrieved = 50
 // keywords and stages, and by what the search finds in their texts.
 func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
 	snap := e.Snapshot()
-	in, err := e.routing(ctx, snap, "", r)
+	in, err := e.routing(ctx, snap, "", r, nil)
 	if err != nil {
 		return route.Result{}, err
 	}
@@ -224,14 +224,14 @@ func (e *Engine) Route(ctx context.Context, r Request) (route.Result, error) {
 // ExplainRoute says how one skill fares for a request, rule by rule.
 func (e *Engine) ExplainRoute(ctx context.Context, r Request, name string) (route.Explanation, error) {
 	snap := e.Snapshot()
-	in, err := e.routing(ctx, snap, "", r)
+	in, err := e.routing(ctx, snap, "", r, nil)
 	if err != nil {
 		return route.Explanation{}, err
 	}
 	return e.ready(snap).router.Explain(in, name), nil
 }
 
-func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, scope string, r Request) (route.TurnRoutingContext, error) {
+func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, scope string, r Request, away map[string]bool) (route.TurnRoutingContext, error) {
 	now := e.ready(snap)
 	in := route.TurnRoutingContext{
 		Message: r.Text, Stages: r.Stages, Assets: r.Assets, Signal: r.Signal,
@@ -243,7 +243,7 @@ func (e *Engine) routing(ctx context.Context, snap *registry.Snapshot, scope str
 	if err := e.updateIndex(ctx, scope, snap); err != nil {
 		return in, err
 	}
-	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: now.view, Scope: scope})
+	found, err := e.index.Search(ctx, search.Query{Text: r.Text, Plain: true, Bare: true, TopK: retrieved, View: within(now.view, away), Scope: scope})
 	if err != nil {
 		return in, fmt.Errorf("search for the request: %w", err)
 	}

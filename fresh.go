@@ -43,7 +43,9 @@ func (s *Session) Fresh(ctx context.Context, b session.FreshBudget) (Fresh, erro
 	}
 	out := Fresh{Fresh: s.inner.Fresh(b)}
 	window := int(s.shown.window.Load())
-	in := s.engine.catalogInput(s.work.view.Snapshot(), CatalogOptions{Window: window}, nil)
+	snap := s.work.view.Snapshot()
+	matched, _ := s.inner.Reach(snap)
+	in := s.engine.catalogInput(snap, CatalogOptions{Window: window, View: catalog.View{Touched: matched}}, nil)
 	in.ActiveTokens = out.Tokens
 	for _, a := range slices.Backward(s.inner.Active()) { // used lately
 		in.Rank.Recent = append(in.Rank.Recent, a.Address)

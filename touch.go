@@ -9,14 +9,16 @@ import (
 	"sync"
 
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/source"
 )
 
 // work is what a session works on: the files that its newest turn touched. The skills of
 // their packages join the session's own view at the turn after.
 type work struct {
-	view *registry.View
-	env  source.Env
+	view  *registry.View
+	env   source.Env
+	inner *session.Session // set before the first turn
 
 	mu   sync.Mutex
 	now  []string // touched since the last turn began
@@ -80,9 +82,13 @@ func (w *work) named(text string) {
 
 // Touch says that files of the workspace were read or written by other means than deft's
 // own tools, which say so themselves: the skills of their packages, folders below the
-// workspace that have skills of their own, count from the session's next turn on. Paths
-// are absolute or relative to the workspace; others are ignored.
-func (s *Session) Touch(paths ...string) { s.work.touch(paths...) }
+// workspace that have skills of their own, count from the session's next turn on, and
+// skills whose path conditions match from now on. Paths are absolute or relative to the
+// workspace; others are ignored.
+func (s *Session) Touch(paths ...string) {
+	s.work.touch(paths...)
+	s.inner.Touch(paths...)
+}
 
 // Snapshot returns the skills as the session's newest turn sees them: the engine's, and
 // those of the packages that it touched.

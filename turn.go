@@ -93,6 +93,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	if err != nil {
 		return nil, err
 	}
+	w.inner = inner
 	talk := &shown{thread: e.catalog.Thread()}
 	runner, err := agent.New(agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, talk}, Confirmer: o.Confirm,
@@ -169,8 +170,8 @@ func (e *Engine) Tools() []toolset.Spec {
 func (e *Engine) newTools(w *work) []toolset.Tool {
 	skills, files := e.skills, toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.paths().ReadDenied}
 	if w != nil {
-		skills.Searcher = searcher{e, w.view}
-		files.Touched = func(file string) { w.touch(file) }
+		skills.Searcher = searcher{e, w}
+		files.Touched = func(file string) { w.touch(file); w.inner.Touch(file) }
 	}
 	tools := toolset.Skills(skills)
 	if !e.o.NoFiles {
@@ -221,7 +222,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	for _, a := range in.Active {
 		r.Loaded = append(r.Loaded, a.Address)
 	}
-	context, err := e.routing(ctx, in.Snapshot, p.view.ID(), r)
+	context, err := e.routing(ctx, in.Snapshot, p.view.ID(), r, in.Away)
 	if err != nil {
 		return agent.Plan{}, err
 	}
@@ -229,7 +230,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if err != nil {
 		return agent.Plan{}, err
 	}
-	asked := e.catalogInput(in.Snapshot, CatalogOptions{Window: in.Window}, &routed)
+	asked := e.catalogInput(in.Snapshot, CatalogOptions{Window: in.Window, View: catalog.View{Touched: in.Matched}}, &routed)
 	for _, a := range in.Active {
 		asked.ActiveTokens += a.Tokens
 	}
@@ -263,22 +264,22 @@ func (e *Engine) hidden(in agent.PlanInput, shown catalog.Catalog) []string {
 	return out
 }
 
-// searcher lends the index to skill_search; a nil view is the engine's skills.
+// searcher lends the index to skill_search; without work it finds the engine's skills.
 type searcher struct {
 	e    *Engine
-	view *registry.View
+	work *work
 }
 
 // Search implements toolset.Searcher.
 func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query string, names []string, topK int) (toolset.Found, error) {
-	scope := ""
-	if s.view != nil {
-		scope = s.view.ID()
+	scope, view := "", s.e.ready(snap).view
+	if s.work != nil {
+		_, away := s.work.inner.Reach(snap)
+		scope, view = s.work.view.ID(), within(view, away)
 	}
 	if err := s.e.updateIndex(ctx, scope, snap); err != nil {
 		return toolset.Found{}, err
 	}
-	view := s.e.ready(snap).view
 	if len(names) > 0 {
 		wanted := skill.NewNameSet(names...)
 		all := view
@@ -298,4 +299,12 @@ func (s searcher) Search(ctx context.Context, snap *registry.Snapshot, query str
 		out.Hits = append(out.Hits, hit)
 	}
 	return out, nil
+}
+
+// within is view without the skills that are away; nil = none is.
+func within(view *search.View, away map[string]bool) *search.View {
+	if len(away) == 0 {
+		return view
+	}
+	return search.NewView(func(address string) bool { return !away[address] && view.Has(address) })
 }

@@ -31,6 +31,7 @@ func (t *turn) makePlan(preload []route.Preload) error {
 	if t.r.d.Model != nil {
 		in.Window = t.r.d.Model.Info().Window
 	}
+	in.Matched, in.Away = t.s.Reach(in.Snapshot)
 	plan, err := t.r.d.Planner.Plan(t.ctx, in)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
@@ -219,7 +220,7 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 	// A first word that is no skill asks for none by name; a name that could not be
 	// started does, and then nothing else takes its place.
 	named := slices.ContainsFunc(p.Skills, func(e SkillEvent) bool { return e.Code != codeCommand })
-	if winner, ok := t.plan.Route.ClearWinner(); ok && !named && t.reminder == "" {
+	if winner, ok := t.plan.Route.ClearWinner(); ok && !named && t.reminder == "" && !t.away(winner.Address) {
 		loaded, err := t.start(Preload{Name: winner.Address, By: "host"})
 		if err != nil {
 			return p, err
@@ -236,6 +237,12 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 	p.Tools = t.toolAnswers(p.Active)
 	p.Elapsed = r.d.Now().Sub(t.started)
 	return p, nil
+}
+
+// away reports whether the skill waits for a file that nobody has touched.
+func (t *turn) away(address string) bool {
+	_, away := t.s.Reach(t.turn.Snapshot())
+	return away[address]
 }
 
 // toolAnswers asks the gate about each tool that the active skills name.

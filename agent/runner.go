@@ -71,6 +71,8 @@ type PlanInput struct {
 	Active   []session.Activation
 	Preload  []route.Preload // of this turn
 	Window   int             // tokens of the model; 0 = unknown
+	// Matched and Away are the addresses of skills with path conditions; see session.Reach.
+	Matched, Away map[string]bool
 }
 
 // Plan is the router's order and the catalog, and the tools that are not shown in

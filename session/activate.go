@@ -214,10 +214,10 @@ func (c *candidate) applied(t *Turn, set int) Applied {
 type check func(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusal, error)
 
 // checks are in order: no text is read before the body step.
-var checks = []check{checkName, checkLookup, checkAccess, checkActor, checkConditions, checkBody, checkArguments}
+var checks = []check{checkName, checkLookup, checkAccess, checkActor, checkConditions, checkPaths, checkBody, checkArguments}
 
 // checksBeforeText is how many of them need no text.
-const checksBeforeText = 5
+const checksBeforeText = 6
 
 func (t *Turn) prepare(ctx context.Context, r Request, name string) (*candidate, *Refusal, error) {
 	c := &candidate{asked: t.s.own.name(name)}
@@ -318,7 +318,7 @@ func checkBody(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusal,
 	rec.Entry = &entry
 	c.rec = &rec
 	c.notes = append(c.notes, "the file changed after it was listed; this is its present text")
-	for _, again := range []check{checkAccess, checkActor, checkConditions} {
+	for _, again := range []check{checkAccess, checkActor, checkConditions, checkPaths} {
 		if refusal, err := again(ctx, t, r, c); refusal != nil || err != nil {
 			return refusal, err
 		}

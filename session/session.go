@@ -25,6 +25,7 @@ type Session struct {
 	id    string
 	own   manner // of the dialect
 	state atomic.Pointer[state]
+	reach reach
 
 	mu     sync.Mutex // guards what follows; readers of state never take it
 	pinned *registry.Snapshot
@@ -96,6 +97,7 @@ func (s *Session) Begin(ctx context.Context, in TurnInput) (*Turn, error) {
 	if s.pinned == nil || s.o.Pin == PinTurn {
 		s.pinned = s.o.Snapshots.Snapshot()
 	}
+	s.Touch(PathWords(in.Text)...)
 	s.turns++
 	s.turn = &Turn{s: s, snap: s.pinned, number: s.turns, text: in.Text, failures: map[string]int{}, ready: map[string]bool{}}
 	return s.turn, nil

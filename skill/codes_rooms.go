@@ -73,6 +73,7 @@ var roomCodes = []CodeSpec{
 	// session: effects of a loaded skill.
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
 	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
+	{"paths_pattern", LevelWarning, "write a glob such as src/**/*.go"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
 	// command: the shell field, commands in texts, hooks.
 	{"shell_type", LevelError, "write true, false, all, a program, a prefix, a list of prefixes, or an object with known values"},

@@ -5,3 +5,11 @@ const (
 	FreshSkill = 5000
 	FreshTotal = 25_000
 )
+
+// What the path conditions of skills may cost a session.
+const (
+	TouchedFiles     = 1000 // files that are remembered, the newest
+	PathPatterns     = 64   // of one skill
+	PathPatternBytes = 512
+	PathBraces       = 64 // expansions of one pattern
+)
