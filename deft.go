@@ -131,7 +131,11 @@ func (e *Engine) Sources() []source.Source { return e.registry.Sources() }
 // Refresh looks at every place again, reads what changed, and returns the new
 // Snapshot. On an error the former one stays.
 func (e *Engine) Refresh(ctx context.Context) (*registry.Snapshot, error) {
-	e.index.Recheck("") // references change without their skill
+	e.mu.Lock()
+	for scope := range e.indexed {
+		e.index.Recheck(scope) // references change without their skill
+	}
+	e.mu.Unlock()
 	return e.registry.Refresh(ctx, registry.RefreshOptions{})
 }
 

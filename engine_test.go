@@ -138,3 +138,30 @@ func TestWithheldProjectSkillsReachNoModel(t *testing.T) {
 		}
 	}
 }
+
+func TestAChangedReferenceIsFoundAfterARefresh(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"skills/tides/SKILL.md":           "---\nname: tides\ndescription: The sea.\n---\nEbb.\n",
+		"skills/tides/references/moon.md": "A syzygy.\n",
+	})
+	e := open(t, deft.Options{Workspace: dir, Sources: []string{"user=" + filepath.Join(dir, "skills")}, OnlySources: true, NoBuiltin: true})
+	hits := func(word string) int {
+		res, err := e.Search(t.Context(), search.Query{Text: word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(res.Hits)
+	}
+	if hits("syzygy") != 1 {
+		t.Fatal("the reference is not searched")
+	}
+	write(t, dir, map[string]string{"skills/tides/references/moon.md": "The perigee instead.\n"})
+	if _, err := e.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if hits("perigee") != 1 || hits("syzygy") != 0 {
+		t.Errorf("after a refresh the new word has %d hits, the old one %d", hits("perigee"), hits("syzygy"))
+	}
+}
