@@ -4,7 +4,11 @@ package main
 import (
 	"os"
 
+	library "github.com/deftskills/deft"
 	"github.com/deftskills/deft/internal/cli"
 )
 
-func main() { os.Exit(cli.Main()) }
+func main() {
+	helper := library.Helper() // first: as the helper of a sandbox it does not return
+	os.Exit(cli.Main(helper))
+}

@@ -126,7 +126,7 @@ func (r *run) checks(ctx context.Context, snap *registry.Snapshot, fix bool) ([]
 			list = append(list, r.diagnosed(d))
 		}
 	}
-	return append(list, check{ID: "sandbox", Level: skill.LevelInfo, Message: r.words.Say("doctor.sandbox", build().Sandbox)}), nil
+	return append(list, r.sandboxChecks(ctx)...), nil
 }
 
 func (r *run) diagnosed(d skill.Diagnostic) check {

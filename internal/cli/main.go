@@ -16,10 +16,11 @@ import (
 // system that never returns must not keep the process.
 const lastWait = 5 * time.Second
 
-// Main runs the process's command line and returns its exit code. A first
+// Main runs the process's command line and returns its exit code; helper is what
+// deft.Helper returned. A first
 // interrupt ends the run in order, with exit code 130; a second one ends it at
 // once. A reader that closes standard output is no error and no noise.
-func Main() int {
+func Main(helper string) int {
 	paceCollections(os.Getenv)
 	// With a receiver, a write to a closed pipe is an error of that write, not the end
 	// of the process.
@@ -40,7 +41,7 @@ func Main() int {
 		Args: os.Args[1:], Environ: os.Environ(), Dir: dir, GOOS: runtime.GOOS,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinTerminal: terminal(os.Stdin), StdoutTerminal: terminal(os.Stdout), StderrTerminal: terminal(os.Stderr),
-		Width: width, Now: time.Now,
+		Width: width, Now: time.Now, Helper: helper,
 		OpenTerminal: func() (io.Writer, error) { return os.OpenFile("/dev/tty", os.O_WRONLY, 0) },
 	}))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/cli/text"
@@ -45,6 +46,7 @@ type Process struct {
 	// standard error leads elsewhere; nil = there is none.
 	OpenTerminal func() (io.Writer, error)
 	Now          func() time.Time
+	Helper       string // what confines commands: the result of deft.Helper; empty = nothing does
 }
 
 // Getenv returns a variable, "" when it is not set.
@@ -71,6 +73,9 @@ type app struct {
 	limit   *io.LimitedReader // of in, for each line
 	words   text.Words
 	exit    Exit
+
+	boxOnce   sync.Once
+	confining *sandbox.Box // see box
 }
 
 // Run runs one command line and returns its exit code. It touches nothing of the

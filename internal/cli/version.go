@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -12,7 +13,7 @@ func versionVerb() verb {
 	return verb{
 		name: "version", group: groupHouse,
 		short: "version, commit, and what this build can do", brief: "what this build is, for a shell, of a verb",
-		run: func(_ context.Context, r *run, _ []string) error { return r.version() },
+		run: func(ctx context.Context, r *run, _ []string) error { return r.version(ctx) },
 	}
 }
 
@@ -21,12 +22,12 @@ type buildFacts struct {
 	Version  string          `json:"version"`
 	Commit   string          `json:"commit"`
 	Go       string          `json:"go"`
-	Sandbox  string          `json:"sandbox"` // the level that commands of skills run in; none: they do not run
+	Sandbox  sandbox.Level   `json:"sandbox"` // the highest level that works here; below files commands of skills do not run
 	Dialects []skill.Dialect `json:"dialects"`
 }
 
 func build() buildFacts {
-	b := buildFacts{Version: "devel", Go: runtime.Version(), Sandbox: "none", Dialects: skill.Dialects()}
+	b := buildFacts{Version: "devel", Go: runtime.Version(), Dialects: skill.Dialects()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -42,8 +43,9 @@ func build() buildFacts {
 	return b
 }
 
-func (r *run) version() error {
+func (r *run) version(ctx context.Context) error {
 	b := build()
+	b.Sandbox = r.app.box().Level(ctx)
 	if r.globals.json {
 		r.printJSON(b)
 		return nil

@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"builtin":       {"skill"}, // reads what a shipped skill says of itself
 	"": {
 		"skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
-		"gate", "agent", "agent/model", "builtin",
+		"gate", "agent", "agent/model", "builtin", "command/sandbox",
 	},
 	"internal/evals": {"skill", "source", "registry", "route", "search"},
 	"internal/config": {
@@ -48,10 +48,10 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "store",
+		"internal/cli/text", "store", "command/sandbox",
 	},
 	"internal/cli/text": {},
-	"cmd/deft":          {"internal/cli"},
+	"cmd/deft":          {"", "internal/cli"},
 }
 
 // shared are the small packages that every room may import; they import no room.

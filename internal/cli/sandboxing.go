@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/deftskills/deft/command/sandbox"
+	"github.com/deftskills/deft/skill"
+)
+
+// box is what confines the commands of this run; what the machine can hold is found out
+// once, when it is first asked.
+func (a *app) box() *sandbox.Box {
+	a.boxOnce.Do(func() {
+		a.confining = sandbox.New(sandbox.Options{HelperPath: a.proc.Helper, TempRoot: a.proc.Getenv("TMPDIR")})
+	})
+	return a.confining
+}
+
+// signalsABI is the version of Landlock from which signals to other processes of the same
+// person are held without a namespace of processes.
+const signalsABI = 6
+
+// sandboxChecks tells how far commands of skills can be confined here, and by what.
+func (r *run) sandboxChecks(ctx context.Context) []check {
+	f := r.app.box().Probe(ctx)
+	top := check{ID: "sandbox_level", Level: skill.LevelInfo, Message: r.words.Say("doctor.sandbox", f.Level)}
+	switch {
+	case f.Level < sandbox.Files:
+		top.Level, top.Message, top.Fix = skill.LevelWarning, r.words.Say("doctor.sandbox_low", f.Level), r.words.Say("doctor.sandbox_low_fix")
+		if r.proc.GOOS != "linux" {
+			top.Level, top.Fix = skill.LevelInfo, "" // no setting of this system brings more
+		}
+	case f.Level < sandbox.Full:
+		top.Message += "; " + r.words.Say("doctor.sandbox_no_new")
+	case f.ABI < signalsABI:
+		top.Message += "; " + r.words.Say("doctor.sandbox_signals", f.ABI)
+	}
+	return append([]check{top}, r.sandboxParts(f)...)
+}
+
+// sandboxParts tells of each means of confining by itself.
+func (r *run) sandboxParts(f sandbox.Findings) []check {
+	var list []check
+	for _, part := range []struct {
+		name   string
+		found  sandbox.Finding
+		needed bool // without it commands of skills do not run
+	}{
+		{"helper", f.Helper, true}, {"landlock", f.Landlock, true}, {"seccomp", f.Seccomp, true},
+		{"namespaces", f.Namespaces, false}, {"bwrap", f.Bwrap, false},
+	} {
+		c := check{ID: "sandbox_" + part.name, Level: skill.LevelInfo, Message: r.words.Say("doctor.sandbox_there", part.name)}
+		if part.found.Detail != "" {
+			c.Message += " (" + part.found.Detail + ")"
+		}
+		if !part.found.OK {
+			c.Message = r.words.Say("doctor.sandbox_missing", part.name, part.found.Detail)
+			if part.name != "bwrap" || !f.Namespaces.OK {
+				c.Fix = r.words.Say("doctor.sandbox_" + part.name + "_fix")
+			}
+			if part.needed && f.Helper.OK || part.name == "helper" && r.proc.GOOS == "linux" {
+				c.Level = skill.LevelWarning
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
