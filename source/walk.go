@@ -271,7 +271,8 @@ func grouped(p place) place {
 func (w *walker) visitAll(p place, names []string) []visit {
 	found := make([]visit, len(names))
 	share := 16
-	if _, remote := p.t.(fsTree); remote { // each step may be a call over a network
+	_, remote := p.t.(fsTree) // each step may be a call over a network
+	if remote {
 		share = 1
 	}
 	workers := min(w.o.Limits.Parallel, (len(names)+share-1)/share)
@@ -282,6 +283,7 @@ func (w *walker) visitAll(p place, names []string) []visit {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var work func(alone bool)
+	var many func()
 	work = func(alone bool) {
 		for w.ctx.Err() == nil {
 			i := int(next.Add(int64(share))) - share
@@ -292,13 +294,19 @@ func (w *walker) visitAll(p place, names []string) []visit {
 			w.visitSome(p, names[i:end], found[i:end], i)
 			if alone && w.o.Now().Sub(start) > time.Duration(end-i)*waited {
 				alone = false
-				for range workers - 1 {
-					group.Go(func() { work(false) })
-				}
+				many()
 			}
 		}
 	}
-	work(true)
+	many = func() {
+		for range workers - 1 {
+			group.Go(func() { work(false) })
+		}
+	}
+	if remote {
+		many()
+	}
+	work(!remote)
 	group.Wait()
 	return found
 }
