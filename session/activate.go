@@ -139,7 +139,7 @@ func (t *Turn) start(ctx context.Context, r Request, name string) (Result, error
 		return Result{}, err
 	}
 	now := t.s.Layers()
-	next := now.With(c.applied(t, 0))
+	next := now.with(c.applied(t, 0), t.s.own.stacks)
 	if t.s.own.forgets && c.act.InResult {
 		next = now
 	}
@@ -184,6 +184,8 @@ type candidate struct {
 	act      Activation
 	tools    *ToolPolicy
 	model    *ModelOverride
+	prompt   *string
+	env      map[string]string
 	diags    []skill.Diagnostic
 	notes    []string
 	content  string // the body with its arguments in place
@@ -203,7 +205,7 @@ func (c *candidate) applied(t *Turn, set int) Applied {
 	return Applied{
 		Patch: Patch{
 			Scope: act.Scope, Owner: Owner{OwnerSkill, act.Address},
-			Skill: &act, Tools: c.tools, Model: c.model,
+			Skill: &act, Tools: c.tools, Model: c.model, Prompt: c.prompt, Env: c.env,
 		},
 		Provenance: Provenance{Actor: act.Actor, At: act.At, Turn: act.Turn},
 		Seq:        t.s.nextSeq(), Set: set,

@@ -17,6 +17,8 @@ type Base struct {
 	Floor         Policy
 	Prompt        string
 	Model, Effort string
+	Env           map[string]string
+	Context       Context
 }
 
 // PreApproval is one rule that needs no question while the skill is active.
@@ -32,7 +34,9 @@ type Effective struct {
 	PreApproved   []PreApproval
 	Model, Effort string
 	Prompt        string
-	Discovered    []string // deferred tools that are shown; without doubles, in the order of finding
+	Discovered    []string          // deferred tools that are shown; without doubles, in the order of finding
+	Env           map[string]string // of what the agent runs: the context's, then the host's, then that of the patches
+	Context       Context
 }
 
 // listModes says what a skill's allow list means; dialects that are not named keep it.
@@ -54,7 +58,9 @@ const promptJoint = "\n\n---\n\n"
 // Derive computes what is in effect. Nothing else does.
 func Derive(base Base, l Layers, d skill.Dialect) Effective {
 	mode := listMode(d)
-	e := Effective{Model: base.Model, Effort: base.Effort, Deny: slices.Clone(base.Floor.Deny)}
+	e := Effective{Model: base.Model, Effort: base.Effort, Context: base.Context}
+	e.Skills = make([]gate.ActiveSkill, 0, l.Len()+1)
+	e.Deny = append(make([]string, 0, len(base.Floor.Deny)+l.Len()), base.Floor.Deny...)
 	inForce := allowInForce(l)
 	if len(base.Floor.Allow) > 0 || len(base.Floor.Deny) > 0 {
 		e.Skills = append(e.Skills, hostSkill("host", ToolPolicy{Allow: declared(base.Floor.Allow), Deny: base.Floor.Deny}))
@@ -73,11 +79,18 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 		if a.Prompt != nil {
 			prompts = appendPrompt(prompts, *a.Prompt)
 		}
-		e.Discovered = append(e.Discovered, a.Discover...)
+		if a.Discovery != nil {
+			e.discover(a.Discovery.Discover)
+		}
+		if a.Context != nil {
+			e.Context = e.Context.merge(a.Context.Value)
+		}
 		e.addTools(a, mode, inForce[a.Seq])
 	})
 	e.Deny, e.Discovered = unique(e.Deny), unique(e.Discovered)
 	e.Prompt = strings.Join(prompts, promptJoint)
+	e.Env = merged(e.Context.Environment, base.Env)
+	l.each(func(a *Applied) { e.Env = merged(e.Env, a.Env) })
 	return e
 }
 

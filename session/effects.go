@@ -33,7 +33,21 @@ func (t *Turn) effects(r Request, c *candidate) {
 	act.Scope = t.scope(r, c)
 	c.tools = t.policy(c)
 	c.model = c.override(t)
+	c.brought(t)
 	c.drop()
+}
+
+// brought is what only a skill given in code brings.
+func (c *candidate) brought(t *Turn) {
+	own := c.rec.Effects
+	if own == nil || !c.act.effectful() || textOnly(t.s.o.Dialect) {
+		return
+	}
+	if own.Prompt != "" {
+		c.prompt = &own.Prompt
+	}
+	env, bad := checkEnv(own.Env, true)
+	c.env, c.diags = env, append(c.diags, bad...)
 }
 
 // scope is the declared one; a skill that is not trusted gets one turn, whatever it
@@ -164,6 +178,10 @@ func checkTools(p *ToolPolicy) []skill.Diagnostic {
 // nobody granted them.
 func (c *candidate) drop() {
 	m, trust := &c.rec.Skill.Meta, c.act.Trust
+	own := c.rec.Effects
+	if own == nil {
+		own = &source.Effects{}
+	}
 	for _, e := range []struct {
 		what    string
 		has     bool
@@ -172,6 +190,8 @@ func (c *candidate) drop() {
 		{"model", m.Model != "" && m.Model != "inherit", true},
 		{"effort", m.Effort != "", true},
 		{"scope session", m.Scope == string(ScopeSession), true},
+		{"prompt append", own.Prompt != "", true},
+		{"environment", len(own.Env) > 0, true},
 		{"hooks", m.HasHooks, false},
 		{"secrets", len(m.Secrets) > 0, false},
 	} {

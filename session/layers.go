@@ -55,8 +55,33 @@ type Patch struct {
 	Model  *ModelOverride
 	Prompt *string // appended to the system prompt; blank = none
 
-	// Discover are tools that are shown to the model from now on though they are deferred.
+	// Discovery changes which tools are shown to the model though they are deferred.
+	Discovery *Discovery
+	Env       map[string]string // of what the agent runs
+	Context   *ContextPatch
+}
+
+// Discovery adds tools to those that are shown. Reset forgets the ones of the patch's
+// scope before.
+type Discovery struct {
+	Reset    bool
 	Discover []string
+}
+
+// ContextPatch lays values over the context. Reset takes the overlays of the patch's scope
+// away before.
+type ContextPatch struct {
+	Reset bool
+	Value Context
+}
+
+// Context is what the host's tools are run with. Capabilities are replaced facet by facet,
+// but for the filesystem facet, a map that is merged by key. The others merge by key.
+type Context struct {
+	Capabilities map[string]any
+	Environment  map[string]string
+	Metadata     map[string]any
+	Extra        map[string]any
 }
 
 // Provenance says who applied a patch, through what, and when.
@@ -90,21 +115,36 @@ func (l Layers) Turn() []Applied { return slices.Clone(l.turn) }
 func (l Layers) Len() int { return len(l.session) + len(l.turn) }
 
 // With returns l with a at the end of its scope. A skill's patch takes the place of
-// its owner's former one and ends the prompt of every other skill of the scope; a
-// host's or a tool's ends the former prompt of the same owner if it brings one.
-func (l Layers) With(a Applied) Layers {
+// its owner's former one and ends prompt and environment of every other skill of the
+// scope; a host's or a tool's ends the former prompt of the same owner if it brings one.
+// A reset takes from the scope what it names.
+func (l Layers) With(a Applied) Layers { return l.with(a, false) }
+
+// with is With; stacked, a skill's prompt and environment stand beside those of the
+// skills before it.
+func (l Layers) with(a Applied, stacked bool) Layers {
 	layer := &l.session
 	if a.Scope == ScopeTurn {
 		layer = &l.turn
 	}
 	next := make([]Applied, 0, len(*layer)+1)
 	for _, old := range *layer {
-		switch {
-		case a.Owner.Kind == OwnerSkill && old.Owner == a.Owner:
+		skills := a.Owner.Kind == OwnerSkill && old.Owner.Kind == OwnerSkill
+		if skills && old.Owner == a.Owner {
 			continue
-		case a.Owner.Kind == OwnerSkill && old.Owner.Kind == OwnerSkill,
-			a.Prompt != nil && old.Owner == a.Owner:
+		}
+		skills = skills && (a.Set == 0 || a.Set != old.Set) // a set is one
+		if skills && !(stacked && a.Prompt != nil) || a.Prompt != nil && old.Owner == a.Owner {
 			old.Prompt = nil
+		}
+		if skills && !(stacked && a.Env != nil) {
+			old.Env = nil
+		}
+		if a.Discovery != nil && a.Discovery.Reset {
+			old.Discovery = nil
+		}
+		if a.Context != nil && a.Context.Reset {
+			old.Context = nil
 		}
 		next = append(next, old)
 	}

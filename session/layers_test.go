@@ -25,6 +25,11 @@ func skillPatch(scope Scope, name string, trust string, tools *ToolPolicy) Appli
 	}}
 }
 
+func withEnv(a Applied, name string) Applied {
+	a.Env = map[string]string{name: name}
+	return a
+}
+
 func layersOf(list ...Applied) Layers {
 	var l Layers
 	for i, a := range list {
@@ -91,6 +96,33 @@ func TestDeriveAnswersForEachPart(t *testing.T) {
 		"a skill's deny spares the skill tools, the host's does not": {
 			Base{Floor: Policy{Deny: []string{"skill_read"}}}, layersOf(skillPatch(ScopeSession, "a", trustTrusted, &ToolPolicy{Deny: []string{"skill", "Bash(rm *)"}})),
 			func(e Effective) any { return []bool{e.Exposes("skill"), e.Exposes("skill_read"), e.Exposes("bash")} }, []bool{true, false, true},
+		},
+		"discovered are united and trimmed": {
+			Base{}, layersOf(hostPatch(ScopeSession, "a", Patch{Discovery: &Discovery{Discover: []string{" Read ", " "}}}), hostPatch(ScopeTurn, "a", Patch{Discovery: &Discovery{Discover: []string{"Write", "Read"}}})),
+			func(e Effective) any { return e.Discovered }, []string{"Read", "Write"},
+		},
+		"a reset forgets what its scope discovered": {
+			Base{}, layersOf(hostPatch(ScopeSession, "a", Patch{Discovery: &Discovery{Discover: []string{"Read"}}}), hostPatch(ScopeTurn, "b", Patch{Discovery: &Discovery{Discover: []string{"Write"}}}), hostPatch(ScopeSession, "c", Patch{Discovery: &Discovery{Reset: true, Discover: []string{"Grep"}}})),
+			func(e Effective) any { return e.Discovered }, []string{"Grep", "Write"},
+		},
+		"environment by key, over the context's": {
+			Base{Env: map[string]string{"A": "base", "B": "base"}},
+			layersOf(hostPatch(ScopeSession, "a", Patch{Env: map[string]string{"B": "1", "S": "a"}}), hostPatch(ScopeSession, "b", Patch{Env: map[string]string{"S": "b"}}), hostPatch(ScopeTurn, "c", Patch{Context: &ContextPatch{Value: Context{Environment: map[string]string{"S": "overlay", "T": "t"}}}})),
+			func(e Effective) any { return e.Env }, map[string]string{"A": "base", "B": "1", "S": "b", "T": "t"},
+		},
+		"a context is laid over, its roots replaced": {
+			Base{Context: Context{Metadata: map[string]any{"k": 1}, Capabilities: map[string]any{filesystem: map[string]any{"roots": "a", "mode": "rw"}, "net": map[string]any{"a": 1, "b": 1}}}},
+			layersOf(hostPatch(ScopeTurn, "a", Patch{Context: &ContextPatch{Value: Context{Metadata: map[string]any{"l": 2}, Capabilities: map[string]any{filesystem: map[string]any{"roots": "b"}, "net": map[string]any{"a": 2}}}}})),
+			func(e Effective) any { return []any{e.Context.Metadata, e.Context.Capabilities} },
+			[]any{map[string]any{"k": 1, "l": 2}, map[string]any{filesystem: map[string]any{"roots": "b", "mode": "rw"}, "net": map[string]any{"a": 2}}},
+		},
+		"a reset takes the overlays of its scope": {
+			Base{}, layersOf(hostPatch(ScopeSession, "a", Patch{Context: &ContextPatch{Value: Context{Extra: map[string]any{"BASE": 1}}}}), hostPatch(ScopeTurn, "b", Patch{Context: &ContextPatch{Value: Context{Extra: map[string]any{"TEMP": 1}}}}), hostPatch(ScopeSession, "c", Patch{Context: &ContextPatch{Reset: true}})),
+			func(e Effective) any { return e.Context.Extra }, map[string]any{"TEMP": 1},
+		},
+		"a skill ends the environment of the one before, in its scope alone": {
+			Base{}, layersOf(withEnv(skillPatch(ScopeSession, "a", trustTrusted, nil), "A"), hostPatch(ScopeSession, "h", Patch{Env: map[string]string{"H": "H"}}), withEnv(skillPatch(ScopeTurn, "t", trustTrusted, nil), "T"), skillPatch(ScopeSession, "b", trustTrusted, nil)),
+			func(e Effective) any { return e.Env }, map[string]string{"H": "H", "T": "T"},
 		},
 		"turn identity over session": {
 			Base{}, layersOf(skillPatch(ScopeTurn, "b", trustTrusted, nil), skillPatch(ScopeSession, "a", trustTrusted, nil)),
@@ -171,10 +203,25 @@ func TestTurnPatchesLeaveNoTrace(t *testing.T) {
 			if rapid.Bool().Draw(t, "prompt") {
 				a.Prompt = &id
 			}
+			key := rapid.SampledFrom([]string{"A", "B", filesystem})
+			if rapid.Bool().Draw(t, "env") {
+				a.Env = map[string]string{key.Draw(t, "name"): id}
+			}
+			if rapid.Bool().Draw(t, "discovery") {
+				a.Discovery = &Discovery{Reset: rapid.Bool().Draw(t, "forget"), Discover: []string{id, " "}}
+			}
+			if rapid.Bool().Draw(t, "context") {
+				facet := map[string]any{"roots": []string{id}, key.Draw(t, "field"): id}
+				a.Context = &ContextPatch{Reset: rapid.Bool().Draw(t, "reset"), Value: Context{
+					Capabilities: map[string]any{key.Draw(t, "facet"): facet},
+					Environment:  map[string]string{key.Draw(t, "variable"): id},
+				}}
+			}
 			return a
 		})
 	}
-	base := Base{Floor: Policy{Allow: []string{"Read", "Bash"}, Deny: []string{"Write"}}, Prompt: "base", Model: "m"}
+	base := Base{Floor: Policy{Allow: []string{"Read", "Bash"}, Deny: []string{"Write"}}, Prompt: "base", Model: "m", Env: map[string]string{"A": "base"},
+		Context: Context{Capabilities: map[string]any{filesystem: map[string]any{"roots": []string{"a"}}}}}
 	sequences := 0
 	rapid.Check(t, func(t *rapid.T) {
 		before := Layers{}
@@ -198,7 +245,9 @@ func TestTurnPatchesLeaveNoTrace(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d sequences", sequences)
+	if t.Logf("%d sequences", sequences); sequences < 10_000 {
+		t.Error("too few")
+	}
 }
 
 func BenchmarkDerive200Patches(b *testing.B) {

@@ -19,6 +19,7 @@ type manner struct {
 
 	again   bool // a repeated load gives the text again
 	forgets bool // a load whose text is the result of a call leaves nothing behind
+	stacks  bool // prompt and environment of a skill stand beside those of the one before
 	shouts  bool // codes are in capitals
 	reminds bool // a leading slash name is left to the model, with a reminder before it
 }
@@ -37,7 +38,7 @@ var manners = map[skill.Dialect]manner{
 		words: absent(withPaths, "skill_manual_only"),
 	},
 	skill.Blade: {
-		layout: sections, exact: true,
+		layout: sections, exact: true, stacks: true,
 		words: with(absent(withNames), map[string]words{
 			"skill_unreadable": hard("Failed to load skill %q content"),
 			"skill_conditions": func(_ *Turn, r *Refusal) {

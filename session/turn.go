@@ -56,6 +56,8 @@ func (t *Turn) Apply(p Patch, by Provenance) ([]skill.Diagnostic, error) {
 	}
 	diags := t.s.checkModel(p.Model)
 	diags = append(diags, checkTools(p.Tools)...)
+	env, bad := checkEnv(p.Env, false)
+	p.Env, diags = env, append(diags, bad...)
 	by.Turn = t.number
 	if by.At.IsZero() {
 		by.At = t.s.o.Clock()
@@ -175,8 +177,10 @@ func (s *Session) checkLimits(l Layers) error {
 		if a.Prompt != nil {
 			prompt += len(*a.Prompt)
 		}
-		for _, tool := range a.Discover {
-			found[tool] = true
+		if a.Discovery != nil {
+			for _, tool := range a.Discovery.Discover {
+				found[tool] = true
+			}
 		}
 	})
 	for _, c := range []struct {

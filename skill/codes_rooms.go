@@ -8,6 +8,8 @@ import "fmt"
 var roomCodes = []CodeSpec{
 	// source: places, links, files.
 	{"data_content", LevelError, "give the definition a content"},
+	{"data_effect", LevelWarning, "correct the definition"},
+	{"env_type", LevelWarning, "make the value a text"},
 	{"data_duplicate", LevelWarning, "give each definition a name of its own"},
 	{"version_damaged_blob", LevelError, "restore the stored file from a backup, or publish the version again"},
 	{"file_ignored", LevelInfo, "remove or rename the file that is not read"},
@@ -73,6 +75,7 @@ var roomCodes = []CodeSpec{
 	// session: effects of a loaded skill.
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
 	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
+	{"env_forbidden", LevelWarning, "choose another name"},
 	{"paths_pattern", LevelWarning, "write a glob such as src/**/*.go"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
 	// command: the shell field, commands in texts, hooks.

@@ -31,6 +31,8 @@ type Definition struct {
 	DisableModelInvocation       bool
 	Conditions                   map[string]any
 	Metadata                     map[string]any
+	// Effects wins over the flat fields: allowedTools, deniedTools, modelId, effort,
+	// promptAppend, environment, scope, in any spelling.
 	Effects                      map[string]any
 	References                   map[string]string // path below the skill → content
 	AllowInlineShell, AllowHooks bool
@@ -79,11 +81,13 @@ type dataSource struct {
 
 func (s *dataSource) define(d Definition, name string) *Entry {
 	e := &Entry{Source: s.o.Info, From: s, Location: dataLocation(name), File: SkillFile, inner: name}
-	src := render(d)
 	shown := e.Location
 	if s.o.Format.Dialect == skill.Blade {
 		shown, e.Source.ID = "inline://"+name+"/"+SkillFile, "inline:"+name
 	}
+	header, own, found := effects(d, shown)
+	s.diags, e.Effects = append(s.diags, found...), own
+	src := render(d, header)
 	o := skill.ParseOptions{
 		Dialect: s.o.Format.Dialect, Limits: s.o.Format.Limits, DataDir: s.o.Format.DataDir,
 		Path: shown, DirName: name, TargetDirName: name,
@@ -114,7 +118,7 @@ func (d Definition) Check(f Format) error {
 	}
 	found := e.Skill.Diagnostics
 	if f.Dialect == skill.Mastra { // a load stops at the first; the host says all
-		found = skill.Validate(skill.Input{Source: render(d), Path: e.Location, DirName: d.Name}, skill.ProfileMastra).Diagnostics
+		found = skill.Validate(skill.Input{Source: render(d, nil), Path: e.Location, DirName: d.Name}, skill.ProfileMastra).Diagnostics
 	}
 	var why []string
 	for _, d := range found {
@@ -131,10 +135,13 @@ func (d Definition) Check(f Format) error {
 
 // render writes a definition as a file, so that one parser has the say. JSON values
 // are YAML, and the header ends before Content begins: no text can add a key.
-func render(d Definition) []byte {
+func render(d Definition, effects map[string]any) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
 	put := func(key string, v any, present bool) {
+		if e, ok := effects[key]; ok {
+			v, present = e, true
+		}
 		if !present {
 			return
 		}
@@ -158,6 +165,8 @@ func render(d Definition) []byte {
 	put("disable-model-invocation", true, d.DisableModelInvocation)
 	put("conditions", d.Conditions, d.Conditions != nil)
 	put("metadata", d.Metadata, d.Metadata != nil)
+	put("effort", nil, false)
+	put("scope", nil, false)
 	put("effects", d.Effects, d.Effects != nil)
 	put("hooks", d.Hooks, d.Hooks != nil && d.AllowHooks)
 	put("shell", false, !d.AllowInlineShell)

@@ -142,7 +142,8 @@ type Entry struct {
 	Group    string // group folders between root and skill, information only
 	Aliases  []string
 	Stamp    Stamp
-	Stale    bool // the last good version of a file that is broken now
+	Stale    bool     // the last good version of a file that is broken now
+	Effects  *Effects // of a skill given in code; nil = none
 
 	inner string // the skill's directory in the file system of an FS source
 	tree  string // which file system that is, where several sources may read one

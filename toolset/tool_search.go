@@ -47,7 +47,7 @@ func (t *toolSearch) Call(_ context.Context, c Call) (Result, error) {
 		for _, s := range found {
 			names = append(names, s.Name)
 		}
-		p := session.Patch{Owner: session.Owner{Kind: session.OwnerTool, ID: t.spec.Name}, Discover: names}
+		p := session.Patch{Owner: session.Owner{Kind: session.OwnerTool, ID: t.spec.Name}, Discovery: &session.Discovery{Discover: names}}
 		if _, err := c.Turn.Apply(p, session.Provenance{Actor: session.ActorModel, Tool: t.spec.Name, CallID: c.ID}); err != nil {
 			return engineError(err)
 		}

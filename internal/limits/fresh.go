@@ -13,3 +13,10 @@ const (
 	PathPatternBytes = 512
 	PathBraces       = 64 // expansions of one pattern
 )
+
+// What one skill may add to prompt and environment.
+const (
+	SkillPrompt = 16 << 10 // bytes
+	EnvNames    = 64
+	EnvValue    = 8 << 10 // bytes
+)
