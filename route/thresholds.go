@@ -23,9 +23,9 @@ const (
 	strongCoverage = 50
 
 	// winnerScore and winnerLead make the first skill a clear winner. Abstention: recall
-	// 14 of 15, precision 14 of 22; 8 of 59 requests that a skill fits are refused (a
+	// 14 of 15, precision 14 of 23; 9 of 59 requests that a skill fits are refused (a
 	// third with a lead of 10: near-copies and skills of one family stand close together),
-	// and 44 of the 51 winners are right.
+	// and 43 of the 50 winners are right.
 	winnerScore = 30
 	winnerLead  = 2
 )

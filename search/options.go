@@ -88,7 +88,7 @@ func DefaultOptions() Options {
 		Name:        {6, 0.3},
 		Keywords:    {4, 0.4},
 		Description: {4, 0.6},
-		When:        {2, 0.6},
+		When:        {1.5, 0.6},
 		Headings:    {1, 0.6},
 		Body:        {1, 0.9},
 		References:  {0.5, 0.75},
