@@ -19,4 +19,7 @@
 //	what of host, source and skill is left          policy.go
 //	commands held to a list of prefixes             list.go
 //	arguments inside a command                      insert.go; programs that read them as text: insert_table.go
+//	the order of checks of one load                 expand.go; how its commands run: perform.go
+//	what stands in place of a command               perform.go (output), expand.go (failures), place.go
+//	what gate and runner are asked                  request.go; why there is no output: reason.go
 package command

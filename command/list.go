@@ -11,13 +11,3 @@ func prefixWords(prefix string) []string {
 	}
 	return words
 }
-
-// listed returns the words of a command that a list admits, so that it can be started
-// without a shell, or why it may not run.
-func listed(l List, text string) (words []string, reason Reason) {
-	words, err := shellcmd.Simple(text)
-	if err != nil || !l.admits(words) {
-		return nil, ReasonList
-	}
-	return words, ""
-}

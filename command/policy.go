@@ -31,7 +31,6 @@ const (
 	OffUntrusted = "untrusted skill"
 	OffSource    = "source policy"
 	OffData      = "data skill"
-	OffDialect   = "not supported in this dialect"
 	OffDir       = "no working directory"
 )
 

@@ -133,7 +133,7 @@ func TestNoDeclarationGivesMoreThanHostAndSourceDo(t *testing.T) {
 				}
 				for _, line := range probes {
 					ran := !r.List.limits()
-					if words, why := listed(r.List, line); r.List.limits() {
+					if words, why := (&insertion{marked: line, prefix: "%deft"}).words(r.List); r.List.limits() {
 						ran = why == "" && len(words) > 0
 					}
 					if want := may(h.List, line) && may(s.List, line) && (may(d.List, line) || d.List.All); ran != want {
@@ -188,7 +188,7 @@ func TestListModeIsOneSimpleCommandOfFixedWords(t *testing.T) {
 		"git status `id`": "", "git status $(id)": "", "X=1 git status": "", "git status # x": "", "git status\nid": "", "(git status)": "",
 		"{ git status; }": "", "git status ~": "", "git status <(id)": "", "git status;": "", "": "", "git status {a,b}": "", "if git status; then id; fi": "",
 	} {
-		words, why := listed(l, line)
+		words, why := (&insertion{marked: line, prefix: "%deft"}).words(l)
 		if got := joined(words); got != want || (why == "") != (want != "") {
 			t.Errorf("%q: words %q (%s), want %q", line, got, why, want)
 		}

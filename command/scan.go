@@ -173,7 +173,7 @@ func (s *scanner) command(i int) (end int, ok bool) {
 		s.m.lines && strings.HasPrefix(rest[n:], "```"): // that is a fence
 		return 0, false
 	}
-	if s.forbidden(i) || s.fenceLine(i) {
+	if s.forbidden(i) || s.fenceLine(i) || !s.m.anywhere && s.deep(i) {
 		return 0, false
 	}
 	return i + 2 + n + 1, true
@@ -194,6 +194,13 @@ func (s *scanner) fenceLine(at int) bool {
 	}
 	s.looked = at
 	return s.tildes
+}
+
+// deep reports whether nothing but four blanks or a tab stand before the mark. In a list
+// item that need not be code, yet it is what people mean by it.
+func (s *scanner) deep(at int) bool {
+	before := s.body[s.start:at]
+	return strings.Trim(before, " \t") == "" && (len(before) > 3 || strings.Contains(before, "\t"))
 }
 
 // number fills in lines and columns in one walk.

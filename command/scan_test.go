@@ -45,6 +45,7 @@ func TestScanFindsCommandsAndNothingElse(t *testing.T) {
 		{"fence never closed", "!`a`\n```\n!`b`\n", "", []string{"a"}},
 		{"in a fence of a list", "- x\n\n  ```\n  !`a`\n  ```\n", "", []string{}},
 		{"indented code", "x\n\n    !`a`\n\ty\n", "", []string{}},
+		{"deep in a list item", "- x\n\n    !`a`\n\n  !`b`\n", "", []string{"b"}},
 		{"in the line of a fence", "~~~ !`a`\n~~~\n", "", []string{}},
 		{"in a comment", "<!-- !`a`\n !`b` --> !`c`\n", "", []string{"c"}},
 		{"comment never closed", "!`a`\n<!-- !`b`\n", "", []string{"a"}},

@@ -43,3 +43,7 @@ func Simple(line string) ([]string, error) {
 	}
 	return words, nil
 }
+
+// ReadWord returns what a word of a syntax tree becomes. odd names what makes it
+// impossible to judge, "" = nothing.
+func ReadWord(w *syntax.Word) (word Word, odd string) { return readWord(w) }

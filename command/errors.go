@@ -1,0 +1,34 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrInline is what errors.Is finds when a failing command ended the load of a text that
+// asked for this: no text is given and nothing is applied.
+var ErrInline = errors.New("inline_failed")
+
+// InlineError says which command ended a load.
+type InlineError struct {
+	Line   int    // of the file, from 1
+	Reason Reason // for programs
+	Text   string // for people: "exit 3"
+}
+
+func (e *InlineError) Error() string {
+	return fmt.Sprintf("inline_failed: line %d: %s", e.Line, e.Text)
+}
+
+// Unwrap makes the error an [ErrInline].
+func (e *InlineError) Unwrap() error { return ErrInline }
+
+// ErrDir is what errors.Is finds when a command's directory is outside the workspace:
+// nothing was started.
+var ErrDir = errors.New("command_dir")
+
+// MissingError says that a program or interpreter is not there. Another one is never
+// taken for it.
+type MissingError struct{ Program string }
+
+func (e *MissingError) Error() string { return e.Program + " not found" }
