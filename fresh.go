@@ -42,6 +42,7 @@ func (s *Session) Fresh(ctx context.Context, b session.FreshBudget) (Fresh, erro
 		b.Read = s.engine.toolNames().Read
 	}
 	out := Fresh{Fresh: s.inner.Fresh(b)}
+	s.inner.Shortened(out.Fresh)
 	window := int(s.shown.window.Load())
 	snap := s.work.view.Snapshot()
 	matched, _ := s.inner.Reach(snap)

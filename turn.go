@@ -48,6 +48,9 @@ type SessionOptions struct {
 	// Project is the text of the project's AGENTS.md; see agent.ReadAgentsMD.
 	Project string
 	Base    session.Base // what holds before any skill: the host's policy, model, prompt
+	// Resume is the state of a former session that goes on; see Session.State and Resumed.
+	Resume *session.State
+	Kept   func(file skill.Digest) ([]byte, bool) // see session.Options
 }
 
 // Session is one conversation. Safe for concurrent use; one turn runs at a time, and
@@ -58,6 +61,8 @@ type Session struct {
 	runner *agent.Runner
 	work   *work
 	shown  *shown
+
+	resumed session.ResumeReport
 }
 
 // NewSession starts a conversation. Close it.
@@ -84,8 +89,8 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	if err != nil {
 		return nil, err
 	}
-	inner, err := session.New(ctx, session.Options{
-		ID: o.ID, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+	inner, report, err := openSession(ctx, o.Resume, session.Options{
+		ID: o.ID, Kept: o.Kept, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(),
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
@@ -103,7 +108,15 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	if err != nil {
 		return nil, err
 	}
-	return &Session{engine: e, inner: inner, runner: runner, work: w, shown: talk}, nil
+	return &Session{engine: e, inner: inner, runner: runner, work: w, shown: talk, resumed: report}, nil
+}
+
+func openSession(ctx context.Context, st *session.State, o session.Options) (*session.Session, session.ResumeReport, error) {
+	if st != nil {
+		return session.Resume(ctx, *st, o)
+	}
+	s, err := session.New(ctx, o)
+	return s, session.ResumeReport{}, err
 }
 
 // idle is how long what was loaded on demand outlives its last turn.
@@ -139,6 +152,12 @@ func (s *Session) Begin(ctx context.Context, in Input) (*Turn, error) {
 	s.work.named(in.Text)
 	return s.runner.Begin(ctx, s.inner, in)
 }
+
+// State returns what SessionOptions.Resume needs to go on in another process.
+func (s *Session) State() session.State { return s.inner.State() }
+
+// Resumed says what became of the state that the session was opened with.
+func (s *Session) Resumed() session.ResumeReport { return s.resumed }
 
 // Active returns the active skills: the session's, then the turn's.
 func (s *Session) Active() []session.Activation { return s.inner.Active() }

@@ -58,7 +58,12 @@ type Activation struct {
 	Scripts          []string // what can be run of it, sorted; listed, not opened
 	Record           *registry.Record
 
+	// Resumed says that it was started in a former process: its grants do not hold until
+	// it is started again.
+	Resumed bool
+
 	placeholders bool // the body takes arguments
+	lost         bool // the conversation was shortened, and the text is not whole in it
 }
 
 // effectful reports whether the skill's effects beyond its text and its restrictions count.
@@ -367,7 +372,7 @@ func (c *candidate) repeat(t *Turn) {
 			former = a.Skill
 		}
 	})
-	if former == nil || t.s.own.again {
+	if former == nil || t.s.own.again || former.lost {
 		return
 	}
 	if former.Actor == ActorUser {
@@ -389,6 +394,7 @@ func (c *candidate) repeat(t *Turn) {
 			c.text += "\n\n" + c.appended
 		}
 		keep := *former
+		keep.Resumed = false
 		keep.Args, keep.HasArgs, keep.Scope = c.act.Args, c.act.HasArgs, c.act.Scope
 		c.act = keep
 	}

@@ -124,6 +124,7 @@ func (e *Effective) addTools(a *Applied, mode gate.ListMode, allow []string) {
 		if len(allow) > 0 {
 			e.Allow = append(e.Allow, allow)
 		}
+	case mode == gate.PreApprove && a.Skill.Resumed:
 	default:
 		g.Allow = p.Allow
 		if mode == gate.PreApprove && a.Skill.Granted {

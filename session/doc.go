@@ -16,5 +16,6 @@
 // beside its text, paths.go for skills that wait for a file, set.go for the replacing set, arguments.go for placeholders and
 // inline commands, bodies.go for reading, render.go for the text given to the model,
 // layouts.go for that of other dialects, manners.go for what they do their own way,
-// slash.go for what counts as the user's own start, turn.go for a turn's life.
+// slash.go for what counts as the user's own start, turn.go for a turn's life, fresh.go
+// for a shortened conversation, state.go for a resumed one.
 package session

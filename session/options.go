@@ -47,16 +47,17 @@ type Options struct {
 	Pin        Pin // "" = PinTurn
 	Dialect    skill.Dialect
 	Base       Base
-	Access     Access                             // nil = no rules
-	Bodies     Bodies                             // nil = through the source of each record
-	Unmet      func(*skill.Skill) []string        // names of conditions that do not hold; nil = those the Snapshot found
-	Models     func(id string) bool               // is this model configured; nil = every id is accepted
-	Granted    func(r *registry.Record) bool      // does code of this skill count; nil = by kind of source
-	Idle       time.Duration                      // without a turn for longer, what is active is dropped; 0 = never
-	ProjectDir string                             // absolute; value of ${PROJECT_DIR}; "" = unset
-	Clock      func() time.Time                   // nil = time.Now
-	Rand       io.Reader                          // boundaries and ids; nil = crypto/rand
-	Audit      func(context.Context, Event) error // one call an attempt; an error fails an activation
+	Access     Access                                 // nil = no rules
+	Bodies     Bodies                                 // nil = through the source of each record
+	Unmet      func(*skill.Skill) []string            // names of conditions that do not hold; nil = those the Snapshot found
+	Models     func(id string) bool                   // is this model configured; nil = every id is accepted
+	Granted    func(r *registry.Record) bool          // does code of this skill count; nil = by kind of source
+	Kept       func(file skill.Digest) ([]byte, bool) // the bytes that a SKILL.md had, for Resume; nil = none are kept
+	Idle       time.Duration                          // without a turn for longer, what is active is dropped; 0 = never
+	ProjectDir string                                 // absolute; value of ${PROJECT_DIR}; "" = unset
+	Clock      func() time.Time                       // nil = time.Now
+	Rand       io.Reader                              // boundaries and ids; nil = crypto/rand
+	Audit      func(context.Context, Event) error     // one call an attempt; an error fails an activation
 	Limits     limits.Session
 }
 
