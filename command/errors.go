@@ -32,3 +32,9 @@ var ErrDir = errors.New("command_dir")
 type MissingError struct{ Program string }
 
 func (e *MissingError) Error() string { return e.Program + " not found" }
+
+// ScriptError says why a script was not started. Code is script_drift,
+// script_interpreter, script_unknown, script_input, command_dir or sandbox_unavailable.
+type ScriptError struct{ Code, Message string }
+
+func (e *ScriptError) Error() string { return e.Message }

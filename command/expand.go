@@ -28,8 +28,8 @@ type ExpandOptions struct {
 	Skill     SkillRef
 	Rule      Rule
 	Arguments Arguments
-	Dir       string // the session's directory; "" = the text stays as it is
-	Level     sandbox.Level
+	Dir       string        // the session's directory; "" = the text stays as it is
+	Level     sandbox.Level // least level, where it is higher than that of Runs
 	Gate      Gate
 	Runs      Runs
 	// Say gives the text in place of a command that gave no output; nil = the dialect's
@@ -202,7 +202,6 @@ func (e *expansion) permit(ctx context.Context) error {
 	if err := e.ended(); err != nil {
 		return err
 	}
-	least := max(e.o.Level, sandbox.Files)
 	var open []int
 	var calls []Call
 	for i := range e.jobs {
@@ -216,14 +215,14 @@ func (e *expansion) permit(ctx context.Context) error {
 	}
 	able := errors.New("no sandbox")
 	if e.o.Runs != nil {
-		able = e.o.Runs.Able(ctx, KindInline, least)
+		able = e.o.Runs.Able(ctx, e.o.Level)
 	}
 	if able != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		for _, i := range open {
-			e.jobs[i].fail(ReasonSandbox, fmt.Sprintf("sandbox %q is not available", least))
+			e.jobs[i].fail(ReasonSandbox, unable(able))
 		}
 		return e.ended()
 	}
@@ -246,6 +245,16 @@ func (e *expansion) permit(ctx context.Context) error {
 		}
 	}
 	return e.ended()
+}
+
+// unable says for people which sandbox is missing.
+func unable(err error) string {
+	wanted := sandbox.Files
+	var missing *sandbox.UnavailableError
+	if errors.As(err, &missing) {
+		wanted = missing.Wanted
+	}
+	return fmt.Sprintf("sandbox %q is not available", wanted)
 }
 
 // ended is the error of a load that ends at the first failure, or nil. Where only an

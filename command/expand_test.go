@@ -25,7 +25,7 @@ type played struct {
 	asked   []Request
 }
 
-func (p *played) Able(context.Context, Kind, sandbox.Level) error { return p.unable }
+func (p *played) Able(context.Context, sandbox.Level) error { return p.unable }
 
 func (p *played) Run(ctx context.Context, q Request) (Result, error) {
 	text := q.Script
@@ -93,7 +93,7 @@ func TestOutputTakesThePlaceOfEachCommand(t *testing.T) {
 		t.Errorf("questions %+v: all commands of a load are one", j.questions)
 	}
 	q := p.asked[0]
-	if q.Kind != KindInline || q.Shell != "sh" || q.Dir != "/work" || q.Timeout != 10*time.Second || q.MaxOutput != 64<<10 || q.Level != sandbox.Files {
+	if q.Kind != KindInline || q.Shell != "sh" || q.Dir != "/work" || q.Timeout != 10*time.Second || q.MaxOutput != 64<<10 {
 		t.Errorf("request %+v", q)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -80,7 +78,7 @@ func (e *expansion) one(ctx context.Context, j *job, total time.Duration) {
 	}
 	q := Request{
 		Kind: KindInline, Argv: j.call.Argv, Dir: j.call.Dir, Timeout: e.timeout(), MaxOutput: e.m.output,
-		Level: max(e.o.Level, sandbox.Files), Skill: e.o.Skill,
+		Level: e.o.Level, Skill: e.o.Skill,
 	}
 	if len(q.Argv) == 0 {
 		q.Script, q.Shell = j.call.Command, j.call.Shell
@@ -92,7 +90,7 @@ func (e *expansion) one(ctx context.Context, j *job, total time.Duration) {
 	case ctx.Err() != nil:
 		stopped()
 	case err != nil:
-		j.unstarted(err, q)
+		j.unstarted(err)
 	default:
 		e.finish(j, res)
 	}
@@ -102,18 +100,15 @@ func (e *expansion) one(ctx context.Context, j *job, total time.Duration) {
 const maxStderr = 4 << 10
 
 // unstarted names why a command could not be started.
-func (j *job) unstarted(err error, q Request) {
+func (j *job) unstarted(err error) {
 	var missing *MissingError
-	var start *sandbox.StartError
 	switch {
 	case errors.As(err, &missing):
 		j.fail(ReasonMissing, safetext.Line(missing.Program)+" not found")
-	case errors.As(err, &start) && start.Step == "exec" && errors.Is(err, fs.ErrNotExist) && len(q.Argv) > 0:
-		j.fail(ReasonMissing, safetext.Line(filepath.Base(q.Argv[0]))+" not found")
 	case errors.Is(err, ErrDir):
 		j.fail(ReasonDir, details[ReasonDir])
 	default:
-		j.fail(ReasonSandbox, fmt.Sprintf("sandbox %q is not available", q.Level))
+		j.fail(ReasonSandbox, unable(err))
 	}
 }
 

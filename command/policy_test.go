@@ -12,8 +12,8 @@ import (
 	"github.com/deftskills/deft/skill"
 )
 
-// shells are the values of the shell field with what they say.
-var shells = []struct {
+// shellFields are the values of the shell field with what they say.
+var shellFields = []struct {
 	yaml string
 	want Decl
 	code string
@@ -74,7 +74,7 @@ func decoded(t *testing.T, text string) []any {
 
 func TestShellField(t *testing.T) {
 	t.Parallel()
-	for _, tt := range shells {
+	for _, tt := range shellFields {
 		for i, v := range decoded(t, tt.yaml) {
 			got, diags := ParseShell(v, "")
 			code := ""
@@ -118,7 +118,7 @@ func TestNoDeclarationGivesMoreThanHostAndSourceDo(t *testing.T) {
 	}
 	sources = append(sources, Policy{Mode: Allow, List: Prefixes("git status", "pnpm")}, Policy{Mode: Inherit, Trusted: true, List: Prefixes("git log")})
 	rows := 0
-	for _, sh := range shells {
+	for _, sh := range shellFields {
 		d, _ := ParseShell(decoded(t, sh.yaml)[0], "")
 		for _, h := range hosts {
 			for _, s := range sources {

@@ -37,7 +37,7 @@ type Request struct {
 	Stdin     []byte
 	Timeout   time.Duration // 0 = the kind's
 	MaxOutput int64         // bytes of each stream; 0 = the kind's
-	Level     sandbox.Level // least level; less than Files counts as the runner's own
+	Level     sandbox.Level // least level; the runner's own counts where that is higher
 	Skill     SkillRef
 }
 
@@ -48,8 +48,8 @@ type Result = sandbox.Result
 // for what did not start.
 type Runs interface {
 	Run(ctx context.Context, q Request) (Result, error)
-	// Able is nil where requests of this kind can be confined as asked.
-	Able(ctx context.Context, k Kind, least sandbox.Level) error
+	// Able is nil where a request with this least level can be confined.
+	Able(ctx context.Context, least sandbox.Level) error
 }
 
 // Call is one command as the gate sees it: final, with its arguments.
