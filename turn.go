@@ -48,6 +48,9 @@ type SessionOptions struct {
 	// Project is the text of the project's AGENTS.md; see agent.ReadAgentsMD.
 	Project string
 	Base    session.Base // what holds before any skill: the host's policy, model, prompt
+	// Agents are the kinds of sub-agents that carry out forked skills, by
+	// Options.SkillTools.Fork; nil = there are none, and such skills run in place.
+	Agents []string
 	// Resume is the state of a former session that goes on; see Session.State and Resumed.
 	Resume *session.State
 	Kept   func(file skill.Digest) ([]byte, bool) // see session.Options
@@ -90,7 +93,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 		return nil, err
 	}
 	inner, report, err := openSession(ctx, o.Resume, session.Options{
-		ID: o.ID, Kept: o.Kept, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+		ID: o.ID, Kept: o.Kept, Agents: o.Agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(),
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },

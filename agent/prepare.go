@@ -134,8 +134,25 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 		t.notes = append(t.notes, fmt.Sprintf("The skill %q was asked for and could not be started: %s", p.Name, event.Message))
 		return nil, nil
 	}
+	if f := res.Loaded[0].Fork; f != nil {
+		return nil, t.forked(*f, res.Text)
+	}
 	t.emit(Event{Type: SkillActivated, Skill: &event})
 	return &res.Loaded[0], nil
+}
+
+// forked has a skill carried out by a sub-agent before the first request, and notes its
+// answer. The error is for an ended context.
+func (t *turn) forked(f session.Fork, text string) error {
+	answer, err := t.r.d.SkillTools.Forked(t.ctx, t.s, f)
+	if t.ctx.Err() != nil {
+		return t.ctx.Err()
+	}
+	if err != nil {
+		answer = fmt.Sprintf(" It failed: %v", err)
+	}
+	t.notes = append(t.notes, text+answer)
+	return nil
 }
 
 func skillEvent(a session.Activation, by string) SkillEvent {

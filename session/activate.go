@@ -76,8 +76,9 @@ func (a *Activation) answersTo(name string) bool {
 // Loaded is one skill that a request started or found active.
 type Loaded struct {
 	Activation
-	Repeat      bool // the text was in the context already
-	Cut         bool // the text is longer than a model is given at once
+	Fork        *Fork // set: a sub-agent carries it out, and nothing is active
+	Repeat      bool  // the text was in the context already
+	Cut         bool  // the text is longer than a model is given at once
 	Diagnostics []skill.Diagnostic
 }
 
@@ -138,6 +139,9 @@ func (t *Turn) start(ctx context.Context, r Request, name string) (Result, error
 		refusal.settle(t, c, r.Actor)
 		return Result{Refused: []Refusal{*refusal}, Text: refusal.Message},
 			t.record(ctx, "activate", r, name, c, refusal.Code, t.s.Layers(), t.s.Layers())
+	}
+	if c.forked(t) {
+		return t.fork(ctx, r, name, c)
 	}
 	c.repeat(t)
 	if err := c.render(t, r); err != nil {
@@ -221,7 +225,7 @@ func (c *candidate) applied(t *Turn, set int) Applied {
 type check func(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusal, error)
 
 // checks are in order: no text is read before the body step.
-var checks = []check{checkName, checkLookup, checkAccess, checkActor, checkConditions, checkPaths, checkBody, checkArguments}
+var checks = []check{checkName, checkLookup, checkAccess, checkActor, checkConditions, checkPaths, checkFork, checkBody, checkArguments}
 
 // checksBeforeText is how many of them need no text.
 const checksBeforeText = 6

@@ -9,7 +9,7 @@ import (
 // Event is one record of the session's history. It holds no text of a skill and no
 // value of an argument.
 type Event struct {
-	Action       string // activate, replace, clear, deactivate, patch, end_turn, resume
+	Action       string // activate, replace, clear, deactivate, patch, end_turn, resume, fork
 	Session      string
 	Turn         int
 	At           time.Time

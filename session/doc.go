@@ -17,5 +17,5 @@
 // inline commands, bodies.go for reading, render.go for the text given to the model,
 // layouts.go for that of other dialects, manners.go for what they do their own way,
 // slash.go for what counts as the user's own start, turn.go for a turn's life, fresh.go
-// for a shortened conversation, state.go for a resumed one.
+// for a shortened conversation, fork.go for skills that a sub-agent carries out, state.go for a resumed one.
 package session

@@ -53,6 +53,8 @@ type Options struct {
 	Models     func(id string) bool                   // is this model configured; nil = every id is accepted
 	Granted    func(r *registry.Record) bool          // does code of this skill count; nil = by kind of source
 	Kept       func(file skill.Digest) ([]byte, bool) // the bytes that a SKILL.md had, for Resume; nil = none are kept
+	Agents     []string                               // kinds of sub-agents that carry out forked skills; nil = the host has none, and they run in place
+	Chain      []string                               // addresses of the forked skills that this session carries out, the outermost first; see Child
 	Idle       time.Duration                          // without a turn for longer, what is active is dropped; 0 = never
 	ProjectDir string                                 // absolute; value of ${PROJECT_DIR}; "" = unset
 	Clock      func() time.Time                       // nil = time.Now

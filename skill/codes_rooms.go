@@ -76,6 +76,8 @@ var roomCodes = []CodeSpec{
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
 	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
 	{"env_forbidden", LevelWarning, "choose another name"},
+	{"fork_agent_without_context", LevelWarning, "add context: fork, or take agent out"},
+	{"fork_inline", LevelWarning, "run it in a host with sub-agents"},
 	{"paths_pattern", LevelWarning, "write a glob such as src/**/*.go"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
 	// command: the shell field, commands in texts, hooks.

@@ -78,8 +78,12 @@ type Options struct {
 	// HostFiles says that the host has tools which read the files of skills wherever they
 	// lie; the dialects of the open standard then go without a reader of their own.
 	HostFiles bool
-	Searcher  Searcher     // nil = skill_search does not exist
-	Scripts   ScriptRunner // nil = the host runs no scripts: skill_run does not exist
+	// Fork has a sub-agent carry a forked skill out and returns its answer; Session.Child
+	// gives the options of its session. nil = the host reads the Fork of the result and
+	// answers by its own means.
+	Fork     func(ctx context.Context, s *session.Session, f session.Fork) (string, error)
+	Searcher Searcher     // nil = skill_search does not exist
+	Scripts  ScriptRunner // nil = the host runs no scripts: skill_run does not exist
 	// Tier tells the tier of another registered tool, for texts that name it.
 	Tier func(tool string) (gate.Tier, bool)
 }

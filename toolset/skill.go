@@ -3,6 +3,7 @@ package toolset
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/session"
@@ -31,6 +32,14 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 		return engineError(err)
 	}
 	out := Result{Text: in.note() + res.Text, Structured: summary(res)}
+	if len(res.Loaded) > 0 && res.Loaded[0].Fork != nil {
+		answer, err := t.o.Forked(ctx, c.Turn.Session(), *res.Loaded[0].Fork)
+		if err != nil {
+			return refuse("fork_failed", fmt.Sprintf("%s It failed: %v.", res.Text, err)), ctx.Err()
+		}
+		out.Text += answer
+		return out, nil
+	}
 	for _, l := range res.Loaded {
 		out.Meta.Activated = append(out.Meta.Activated, l.Name)
 		out.Meta.Truncated = out.Meta.Truncated || l.Cut
@@ -39,6 +48,16 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 		out.refused(res.Refused[0])
 	}
 	return out, nil
+}
+
+// Forked has a forked skill carried out. The answer is cut to what a result may hold, with
+// a line end before it; "" where the host answers by its own means.
+func (o Options) Forked(ctx context.Context, s *session.Session, f session.Fork) (string, error) {
+	if o.Fork == nil {
+		return "", nil
+	}
+	answer, err := o.Fork(ctx, s, f)
+	return "\n" + f.Answer(answer), err
 }
 
 // TextNames are the tool names that texts of a session may mention. shown reports whether
@@ -100,6 +119,8 @@ type activeSkill struct {
 	Scope   string `json:"scope"`
 	Trust   string `json:"trust"`
 	Repeat  bool   `json:"repeat,omitempty"`
+
+	Fork *session.Fork `json:"fork,omitempty"` // a sub-agent carries it out
 }
 
 func summary(res session.Result) outcome {
@@ -107,7 +128,7 @@ func summary(res session.Result) outcome {
 	for _, l := range res.Loaded {
 		a := activeSkill{
 			Name: l.Name, ID: string(l.ID), Dir: l.Dir, Address: l.Address, Digest: string(l.Digest),
-			Scope: string(l.Scope), Trust: l.Trust, Repeat: l.Repeat,
+			Scope: string(l.Scope), Trust: l.Trust, Repeat: l.Repeat, Fork: l.Fork,
 		}
 		if l.Record != nil {
 			a.Version = l.Record.Skill.Meta.Version

@@ -20,3 +20,9 @@ const (
 	EnvNames    = 64
 	EnvValue    = 8 << 10 // bytes
 )
+
+// What sub-agents may do for a session.
+const (
+	ForkDepth  = 3        // forked skills in a row
+	ForkAnswer = 32 << 10 // bytes of an answer
+)
