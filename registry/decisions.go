@@ -28,15 +28,19 @@ type Versioned interface {
 	Version(ctx context.Context) string
 }
 
-// decidedSince says whether the decisions are others now than at the last refresh.
+// decidedSince says whether the decisions are others now than those the Snapshot is of.
 func (r *Registry) decidedSince(ctx context.Context) bool {
-	v, ok := r.c.Decider.(Versioned)
-	if !ok {
-		return false
-	}
-	now := v.Version(ctx)
+	now := r.decidedAt(ctx)
 	was, _ := r.version.Load().(string)
 	return now != "" && now != was
+}
+
+// decidedAt is the version of the decisions now, "" where they have none.
+func (r *Registry) decidedAt(ctx context.Context) string {
+	if v, ok := r.c.Decider.(Versioned); ok {
+		return v.Version(ctx)
+	}
+	return ""
 }
 
 // Decisions are decisions about skills and folders, as plain values of one moment.
@@ -70,9 +74,6 @@ type Grant struct {
 // reports whether anything differs from the last refresh. Only the run in flight
 // calls it.
 func (r *Registry) decide(ctx context.Context) (changed bool) {
-	if v, ok := r.c.Decider.(Versioned); ok {
-		r.version.Store(v.Version(ctx)) // before Decide: what comes between is newer
-	}
 	if r.c.Decider != nil {
 		now := r.c.Decider.Decide(ctx)
 		changed = !reflect.DeepEqual(now, r.decisions)

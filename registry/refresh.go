@@ -198,8 +198,19 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// discover makes the next Snapshot. Only the run in flight calls it.
+// discover makes the next Snapshot. Only the run in flight calls it. The version of the
+// decisions is asked before anything is read, so that what is decided meanwhile is newer,
+// and kept once the Snapshot is there, so that a turn cannot take the former one for new.
 func (r *Registry) discover(ctx context.Context, o RefreshOptions, look bool) (*Snapshot, error) {
+	decided := r.decidedAt(ctx)
+	next, err := r.next(ctx, o, look)
+	if err == nil && look {
+		r.version.Store(decided)
+	}
+	return next, err
+}
+
+func (r *Registry) next(ctx context.Context, o RefreshOptions, look bool) (*Snapshot, error) {
 	start := r.c.Now()
 	arrived := look && r.arrive(ctx)
 	decided := look && r.decide(ctx) || arrived // without a look there is nothing to read anew with
