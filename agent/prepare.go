@@ -67,7 +67,7 @@ func (t *turn) preload() ([]route.Preload, error) {
 		t.reminder = session.Reminder([]string{t.in.Text}, t.r.d.SkillTools.LoaderName(), t.named)
 		return t.startAll(t.in.Skills)
 	}
-	names, args, unknown := session.Slash(t.in.Text, func(name string) bool { return knows(t.turn.Snapshot(), name) })
+	names, args, unknown := t.s.Leading(t.in.Text, func(name string) bool { return knows(t.turn.Snapshot(), name) })
 	for _, name := range names {
 		list = append(list, Preload{Name: name, Args: args, By: "user"})
 	}

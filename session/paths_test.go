@@ -163,3 +163,24 @@ func FuzzPathWords(f *testing.F) {
 		}
 	})
 }
+
+func TestADollarNameStartsASkillInDialectCodex(t *testing.T) {
+	t.Parallel()
+	known := func(name string) bool { return name == "x" || name == "y" }
+	for _, c := range []struct {
+		dialect           skill.Dialect
+		text, names, args string
+	}{
+		{skill.Codex, "$x do it\nnow", "x", "do it"},
+		{skill.Codex, "/x /y do it", "x y", "do it"},
+		{skill.Codex, "$HOME is set", "", ""},
+		{skill.Codex, "run $x", "", ""},
+		{skill.Deft, "$x do it", "", ""},
+	} {
+		f := newFixture(t, func(o *Options) { o.Dialect = c.dialect })
+		names, args, unknown := f.Leading(c.text, known)
+		if strings.Join(names, " ") != c.names || args != c.args || unknown != "" {
+			t.Errorf("%s %q: %v %q %q", c.dialect, c.text, names, args, unknown)
+		}
+	}
+}

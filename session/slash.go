@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // CleanName removes what models and people put around a name: blanks, one pair of
@@ -125,4 +127,16 @@ func besideSkill(before, after string) bool {
 		}
 	}
 	return before == "/" || before == "$"
+}
+
+// Leading is Slash in the dialect of the session: in codex a first word $name starts a
+// skill as well.
+func (s *Session) Leading(text string, known func(name string) bool) (names []string, args, unknown string) {
+	names, args, unknown = Slash(text, known)
+	rest, dollar := strings.CutPrefix(strings.TrimLeftFunc(text, unicode.IsSpace), "$")
+	if s.o.Dialect != skill.Codex || !dollar {
+		return names, args, unknown
+	}
+	names, args, _ = Slash("/"+rest, known) // a variable that is no skill is plain text
+	return names, args, ""
 }
