@@ -22,5 +22,6 @@
 //	the order of checks of one load                 expand.go; how its commands run: perform.go
 //	what stands in place of a command               perform.go (output), expand.go (failures), place.go
 //	a run: its directory, environment, bounds        runner.go; scripts of a skill: script.go
+//	the hooks of a header: forms, events, pairs     hook.go
 //	what gate and runner are asked                  request.go; why there is no output: reason.go
 package command

@@ -84,6 +84,13 @@ var roomCodes = []CodeSpec{
 	{"shell_type", LevelError, "write true, false, all, a program, a prefix, a list of prefixes, or an object with known values"},
 	{"shell_key", LevelWarning, "use enabled, allowlist, program, on_error, timeout or parallel"},
 	{"shell_all_ignored", LevelWarning, "list the commands that the skill needs"},
+	{"hook_event", LevelWarning, "use an event of the table"},
+	{"hook_type", LevelWarning, "use append_prompt, append_result, deny, ask, notify or command"},
+	{"hook_pair", LevelWarning, "use a type that the event has"},
+	{"hook_value", LevelWarning, "correct the value of the hook"},
+	{"hook_limit", LevelWarning, "use fewer hooks"},
+	{"hook_matcher", LevelWarning, "write names, with | between them and * for any text"},
+	{"hook_ignored", LevelInfo, ""},
 	{"inline_block_ignored", LevelInfo, "write the command as !`…` if it should run"},
 	// builtin: seeding.
 	{"seed_failed", LevelWarning, "make the folder writable"},

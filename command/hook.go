@@ -1,0 +1,257 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/internal/toolrule"
+	"github.com/deftskills/deft/skill"
+)
+
+// What the hooks of one skill may cost.
+const (
+	maxHooks     = 32
+	maxHookText  = 16 << 10 // bytes of a value
+	hookTime     = 5 * time.Second
+	hookTimeLong = time.Minute // at the ends of a session
+)
+
+// Hook is one hook of a skill, as its header says it. Reading runs nothing.
+type Hook struct {
+	Event, Type string
+	Value       string        // of append_prompt, append_result, notify: the text; of deny, ask: the reason
+	Command     string        // of type command: a text for the shell
+	Timeout     time.Duration // of type command
+	Once        bool          // gone after the first run that matched
+	Index       int           // its place in the header, from 0
+	Inert       bool          // the dialect knows it and does nothing with it
+
+	tools   toolrule.List // which calls it is about; empty = all
+	named   bool          // tools is set
+	matcher []string      // names, "*" for any text; empty = all
+}
+
+// hookPairs says which types an event may have. A type that is not in the row of any
+// event is unknown; nothing here could turn a question into an allow.
+var hookPairs = map[string][]string{
+	"SessionStart":       {"notify", "append_prompt", "command"},
+	"SessionEnd":         {"notify", "command"},
+	"UserPromptSubmit":   {"append_prompt", "deny", "notify", "command"},
+	"PreToolUse":         {"deny", "ask", "notify", "command"},
+	"PermissionRequest":  {"deny", "notify", "command"},
+	"PostToolUse":        {"append_result", "notify", "command"},
+	"PostToolUseFailure": {"append_result", "notify", "command"},
+	"TaskCompleted":      {"append_prompt", "notify", "command"},
+}
+
+// hookForms says which forms a dialect reads; a dialect without a row ignores hooks.
+var hookForms = map[skill.Dialect]struct {
+	list, events bool
+	only         [2]string // the one pair of event and type that acts; others are inert
+}{
+	"":               {list: true, events: true},
+	skill.Deft:       {list: true, events: true},
+	skill.ClaudeCode: {events: true},
+	skill.Blade:      {list: true, only: [2]string{"UserPromptSubmit", "append_prompt"}},
+}
+
+// ParseHooks reads the hooks field in both forms: a list of entries with event and type,
+// and a map from event to groups with a matcher. v is what [skill.Node] or a decoder of
+// YAML or JSON gave. An entry that cannot be read is left out with a diagnostic; the
+// others stay.
+func ParseHooks(v any, d skill.Dialect) ([]Hook, []skill.Diagnostic) {
+	r := hookReader{}
+	v = simple(v)
+	forms, known := hookForms[d]
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		if !known || !forms.list {
+			r.note("hook_ignored", "hooks in this form do nothing here")
+			break
+		}
+		for _, item := range v {
+			m, _ := simple(item).(map[string]any)
+			event, _ := simple(m["event"]).(string)
+			r.add(event, m, nil)
+		}
+	case map[string]any:
+		if !known || !forms.events {
+			r.note("hook_ignored", "hooks in this form do nothing here")
+			break
+		}
+		r.events(v)
+	default:
+		r.note("hook_type", "hooks is neither a list of hooks nor a map from event to hooks")
+	}
+	if forms.only[0] != "" {
+		for i := range r.hooks {
+			r.hooks[i].Inert = r.hooks[i].Event != forms.only[0] || r.hooks[i].Type != forms.only[1]
+		}
+	}
+	return r.hooks, r.out
+}
+
+type hookReader struct {
+	hooks []Hook
+	out   []skill.Diagnostic
+	index int
+}
+
+func (r *hookReader) note(code, format string, args ...any) {
+	r.out = append(r.out, skill.Finding(code, "", format, args...)) //nolint:govet // the formats are this file's
+}
+
+// events reads the map form; events come in the order of their names.
+func (r *hookReader) events(m map[string]any) {
+	for _, event := range slices.Sorted(maps.Keys(m)) {
+		groups, ok := simple(m[event]).([]any)
+		if !ok {
+			r.note("hook_type", "hooks of %q are not a list", event)
+			continue
+		}
+		for _, g := range groups {
+			group, _ := simple(g).(map[string]any)
+			entries, ok := simple(group["hooks"]).([]any)
+			if !ok {
+				r.note("hook_type", "a group of %q has no list of hooks", event)
+				continue
+			}
+			matcher, _ := simple(group["matcher"]).(string)
+			if strings.ContainsAny(matcher, `[](){}^$+?.\`) {
+				r.note("hook_matcher", "matcher %q is read as names with *, not as a regular expression", matcher)
+			}
+			names := strings.FieldsFunc(matcher, func(c rune) bool { return c == '|' })
+			for _, e := range entries {
+				entry, _ := simple(e).(map[string]any)
+				r.add(event, entry, names)
+			}
+		}
+	}
+}
+
+// add takes one entry, or says why not.
+func (r *hookReader) add(event string, m map[string]any, matcher []string) {
+	index := r.index
+	r.index++
+	kind, _ := simple(m["type"]).(string)
+	pairs, known := hookPairs[event]
+	switch {
+	case !known:
+		r.note("hook_event", "hook %d: event %q is unknown", index, event)
+		return
+	case !slices.ContainsFunc(slices.Collect(maps.Values(hookPairs)), func(types []string) bool { return slices.Contains(types, kind) }):
+		r.note("hook_type", "hook %d: type %q is unknown", index, kind)
+		return
+	case !slices.Contains(pairs, kind):
+		r.note("hook_pair", "hook %d: %s does nothing at %s", index, kind, event)
+		return
+	case len(r.hooks) == maxHooks:
+		r.note("hook_limit", "hook %d: a skill has at most %d hooks", index, maxHooks)
+		return
+	}
+	h := Hook{Event: event, Type: kind, Index: index, matcher: matcher}
+	if why := h.fill(m); why != "" {
+		r.note("hook_value", "hook %d: %s", index, why)
+		return
+	}
+	r.hooks = append(r.hooks, h)
+}
+
+// fill reads the values of an entry and says what is wrong with them.
+func (h *Hook) fill(m map[string]any) string {
+	key, text := "value", &h.Value
+	if h.Type == "command" {
+		key, text = "command", &h.Command
+		if _, ok := m[key]; !ok {
+			key = "value"
+		}
+	}
+	var ok bool
+	if *text, ok = simple(m[key]).(string); !ok || strings.TrimSpace(*text) == "" {
+		return key + " is missing, or no text"
+	}
+	if len(*text) > maxHookText {
+		return fmt.Sprintf("%s of %d bytes, limit %d", key, len(*text), maxHookText)
+	}
+	if once, given := m["once"]; given {
+		if h.Once, ok = toggle(simple(once)); !ok {
+			return "once is no switch"
+		}
+	}
+	if tools, given := m["tools"]; given {
+		list, good := simple(tools).([]any)
+		entries := make([]string, 0, len(list))
+		for _, t := range list {
+			entry, text := simple(t).(string)
+			good = good && text
+			entries = append(entries, entry)
+		}
+		if !good {
+			return "tools is no list of texts"
+		}
+		h.tools, h.named = toolrule.ParseList(entries), true
+	}
+	return h.time(m)
+}
+
+// time reads the seconds that a command may take. It may ask for less than the most.
+func (h *Hook) time(m map[string]any) string {
+	if h.Type != "command" {
+		return ""
+	}
+	most := hookTime
+	if h.Event == "SessionStart" || h.Event == "SessionEnd" {
+		most = hookTimeLong
+	}
+	h.Timeout = most
+	given, ok := m["timeout"]
+	if !ok {
+		return ""
+	}
+	n, _ := simple(given).(number)
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil || !(f > 0) {
+		return "timeout is no number of seconds"
+	}
+	if f < most.Seconds() {
+		h.Timeout = time.Duration(f * float64(time.Second))
+	}
+	return ""
+}
+
+// About reports whether the hook is about a call. A pattern that cannot be read is about
+// every call: a hook only tightens.
+func (h *Hook) About(c toolrule.Call) bool {
+	if h.named {
+		if _, hit := h.tools.Denies(c); !hit {
+			return false
+		}
+	}
+	return len(h.matcher) == 0 || slices.ContainsFunc(h.matcher, func(name string) bool {
+		return fits(name, c.Tool) || fits(toolrule.Canonical(name), c.Tool)
+	})
+}
+
+// fits reports whether text is pattern, in which "*" stands for any text.
+func fits(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if len(parts) == 1 || !ok {
+		return ok && rest == ""
+	}
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, last)
+}
