@@ -38,6 +38,8 @@ type stepError struct {
 
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 
+func (e *stepError) Unwrap() error { return e.err }
+
 // help is the helper's life: read the plan, confine, start, wait, leave nothing behind. It
 // keeps its main thread out of all that binds the run: that one answers to the host.
 func help() int {

@@ -7,7 +7,12 @@ import (
 	"github.com/deftskills/deft/command/sandbox"
 )
 
+// The test's own binary is the helper, and the program that tries to get out.
 func TestMain(m *testing.M) {
 	sandbox.Helper(os.Args)
+	if len(os.Args) == 4 && os.Args[1] == "attack" {
+		attack(os.Args[2], os.Args[3])
+		return
+	}
 	os.Exit(m.Run())
 }

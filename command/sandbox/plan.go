@@ -57,7 +57,8 @@ type trial struct {
 // event is one line of the helper's report.
 type event struct {
 	Ready     bool   `json:"ready,omitempty"`
-	Step      string `json:"step,omitempty"` // what went wrong, before anything ran
+	Group     int    `json:"group,omitempty"` // the process group of the program, as the helper sees it
+	Step      string `json:"step,omitempty"`  // what went wrong, before anything ran
 	Error     string `json:"error,omitempty"`
 	Errno     int    `json:"errno,omitempty"`
 	Quota     string `json:"quota,omitempty"`

@@ -103,10 +103,11 @@ func judgedCalls(level Level, network bool) []judged {
 		{unix.SYS_IOCTL, []unix.SockFilter{
 			load(lowWord(1)), jump(equal, unix.TIOCSTI, 1, 0), jump(equal, tiocLinux, 0, 1), give(refuse), give(permit),
 		}},
-		// Limits of another process: the host has the same user.
-		{unix.SYS_PRLIMIT64, []unix.SockFilter{
-			load(lowWord(0)), jump(equal, 0, 1, 0), give(refuse), give(permit),
-		}},
+	}
+	for _, c := range ownOnly {
+		list = append(list, judged{c.number, []unix.SockFilter{
+			load(lowWord(c.argument)), jump(equal, 0, 1, 0), give(refuse), give(permit),
+		}})
 	}
 	if level < Full {
 		// An open file may be given the time of now, as touch does; a path or another time not.
@@ -117,6 +118,13 @@ func judgedCalls(level Level, network bool) []judged {
 		}})
 	}
 	return list
+}
+
+// ownOnly are calls that name a process, by argument, and are allowed for the caller
+// itself, named 0: the host has the same user, and could be starved by them.
+var ownOnly = []struct{ number, argument uint32 }{
+	{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SETPRIORITY, 1}, {unix.SYS_IOPRIO_SET, 1},
+	{unix.SYS_SCHED_SETPARAM, 0}, {unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETATTR, 0},
 }
 
 // tiocLinux is TIOCLINUX, which can paste into a console.

@@ -11,9 +11,7 @@ import (
 )
 
 // spawn starts the program from a thread that is confined first and ends after it: a
-// confined thread of the helper would be a way to the helper's memory. Resource limits
-// belong to a whole process; so the program inherits them as soft limits that the helper
-// has for a moment, and gets them as hard ones before the helper does anything else.
+// confined thread of the helper would be a way to the helper's memory.
 func (h *helper) spawn() error {
 	type started struct {
 		pid int
@@ -33,12 +31,34 @@ func (h *helper) spawn() error {
 		return s.err
 	}
 	h.pid = s.pid
-	for _, b := range h.plan.Limits {
-		l := unix.Rlimit{Cur: b.Value, Max: b.Value}
-		// An error means that the program has ended already.
-		_ = unix.Prlimit(h.pid, b.Resource, &l, nil)
-	}
+	_ = h.report.Encode(event{Group: h.pid}) // whom the host ends should the helper be gone
+	h.bind()
 	return nil
+}
+
+// bindTries is how often bind begins again; a program that starts others faster than
+// they are found is stopped by its count, its deadline or its host.
+const bindTries = 50
+
+// bind sets the limits that the helper itself can't have: for the program, and for what it
+// may have started in the moment before. It ends when nobody is without them.
+func (h *helper) bind() {
+	for range bindTries {
+		again := false
+		for _, pid := range append([]int{h.pid}, descendants(os.Getpid())...) {
+			for _, b := range h.plan.Limits {
+				var was unix.Rlimit
+				l := unix.Rlimit{Cur: b.Value, Max: b.Value}
+				// An error means that the process has ended already.
+				if unix.Prlimit(pid, b.Resource, &l, &was) == nil && was.Max > b.Value {
+					again = true
+				}
+			}
+		}
+		if !again {
+			return
+		}
+	}
 }
 
 // onOwnThread runs f on a thread that is not the process's first one and that ends with f.
@@ -53,42 +73,52 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// start starts the program with soft limits as planned.
+// reserve is memory that the helper has at hand while its own address space is bounded: to
+// start a program takes a few kilobytes.
+const reserve = 16 << 20
+
+// start starts the program. Limits are those of a whole process: what the helper can live
+// with it takes before, for good, so that the program never is without them; that of memory
+// for a moment, with a reserve; bind sets the others. A helper without memory or threads
+// would end, and nobody would answer for the run.
 func (h *helper) start() (int, error) {
 	argv, attr := h.plan.Argv, &syscall.ProcAttr{
 		Dir: h.plan.Dir, Env: h.plan.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	}
-	program, args := argv[0], argv[1:]
-	var before []bound
-	defer func() {
-		for _, b := range before {
-			_ = setSoft(b) // back to what it was is always allowed
-		}
-	}()
 	for _, b := range h.plan.Limits {
-		var was syscall.Rlimit
-		if err := syscall.Getrlimit(b.Resource, &was); err != nil {
-			return 0, &stepError{"rlimit", err}
+		var err error
+		switch b.Resource {
+		case unix.RLIMIT_NPROC, unix.RLIMIT_CPU:
+		case unix.RLIMIT_AS:
+			var was syscall.Rlimit
+			if err = syscall.Getrlimit(b.Resource, &was); err == nil {
+				defer func() { _ = syscall.Setrlimit(b.Resource, &was) }() // to raise what is soft is always allowed
+				room := make([]byte, reserve)
+				runtime.KeepAlive(room)
+				runtime.GC() // what was made is free for what follows, without asking the system
+				err = syscall.Setrlimit(b.Resource, &syscall.Rlimit{Cur: min(b.Value, was.Max), Max: was.Max})
+			}
+		default:
+			err = setHard(b)
 		}
-		before = append(before, bound{b.Resource, was.Cur})
-		if err := setSoft(b); err != nil {
+		if err != nil {
 			return 0, &stepError{"rlimit", err}
 		}
 	}
-	pid, err := syscall.ForkExec(program, args, attr)
+	pid, err := syscall.ForkExec(argv[0], argv[1:], attr)
 	if err != nil {
-		return 0, &stepError{"exec", &os.PathError{Op: "exec", Path: program, Err: err}}
+		return 0, &stepError{"exec", &os.PathError{Op: "exec", Path: argv[0], Err: err}}
 	}
 	return pid, nil
 }
 
-// setSoft sets the soft limit of this process, no higher than the hard one.
-func setSoft(b bound) error {
+func setHard(b bound) error {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(b.Resource, &l); err != nil {
 		return err
 	}
-	l.Cur = min(b.Value, l.Max)
+	l.Max = min(b.Value, l.Max)
+	l.Cur = l.Max
 	return syscall.Setrlimit(b.Resource, &l)
 }
 
@@ -101,7 +131,7 @@ func (h *helper) confine() error {
 		do   func() error
 	}{
 		{"landlock", Files, func() error { return landlock(p.Rules, p.Network) }},
-		{"capabilities", Files, dropCapabilities},
+		{"capabilities", Limits, dropCapabilities},
 		{"no-new-privs", Limits, func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
 		{"seccomp", Files, func() error { return seccomp(filterOf(p.Level, p.Network)) }},
 	} {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -21,6 +23,7 @@ type helped struct {
 	happen chan event
 	once   sync.Once
 	held   holds
+	inner  bool // the helper's numbers are those of its own namespace
 }
 
 // startHelped starts cmd by the helper at level.
@@ -47,6 +50,11 @@ func (p *plan) confineBy(policy Policy, temp string) (holds, error) {
 	if err != nil {
 		return holds{}, err
 	}
+	linked, err := policy.linkedSecrets()
+	if err != nil {
+		return holds{}, err
+	}
+	policy.Denied = append(policy.Denied, linked...)
 	var h holds
 	held := func(string) bool { return false }
 	if p.Level == Full {
@@ -54,13 +62,24 @@ func (p *plan) confineBy(policy Policy, temp string) (holds, error) {
 			return holds{}, err
 		}
 		p.Mounts = &mounts{Temp: temp, Write: policy.Write, Hold: h.list, Cover: policy.Denied}
+		inShown := func(path string) bool { return within(path, shown) }
 		for _, path := range policy.Read {
-			if within(path, shown) {
+			if inShown(path) {
 				p.Mounts.Read = append(p.Mounts.Read, path)
 			}
 		}
-		temp, held = shown, policy.heldByMounts
-		p.Env = append(withoutTemp(p.Env), "TMPDIR="+shown)
+		held = policy.heldByMounts
+		if seen := shown + "/run"; slices.ContainsFunc(slices.Concat(policy.Read, policy.Write), inShown) {
+			// What is shown below the folder would be allowed with it: so a part of it is given.
+			if err := os.Mkdir(filepath.Join(temp, "run"), 0o700); err != nil {
+				h.release()
+				return holds{}, &StartError{"temp", err}
+			}
+			temp = seen
+		} else {
+			temp = shown
+		}
+		p.Env = append(withoutTemp(p.Env), "TMPDIR="+temp)
 	}
 	if p.Rules, err = policy.rules(temp, held); err != nil {
 		h.release()
@@ -112,7 +131,7 @@ func (b *Box) startHelper(p plan, cmd *exec.Cmd, held holds) (process, error) {
 		held.release()
 		return nil, err
 	}
-	h.held = held
+	h.held, h.inner = held, p.Level == Full
 	text, err := json.Marshal(p)
 	if err == nil {
 		// The helper reads as this is written; one that is gone closes the pipe.
@@ -166,17 +185,21 @@ func ownWorld(attr *syscall.SysProcAttr) {
 func (h *helped) listen() {
 	defer close(h.happen)
 	defer h.report.Close()
-	ready := false
+	ready, ended, group := false, false, 0
 	for lines := bufio.NewScanner(h.report); lines.Scan(); {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
 			break
 		}
-		ready = ready || e.Ready || e.Step != ""
+		ready, ended = ready || e.Ready || e.Step != "", ended || e.Ended
+		group = max(group, e.Group)
 		h.happen <- e
 	}
 	h.kill()
 	_ = h.cmd.Wait() // its report has said all
+	if !ended && group > 1 && !h.inner {
+		_ = syscall.Kill(-group, syscall.SIGKILL) // the helper is gone before its time
+	}
 	h.held.release()
 	if !ready {
 		h.happen <- event{Step: "helper", Error: "ended without a word: " + h.cmd.ProcessState.String()}

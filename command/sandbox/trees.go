@@ -62,12 +62,7 @@ type rule struct {
 // rules turns a resolved policy into what the kernel is told. In the level full mounts
 // hold what is protected, so that Write stays whole there; held says of which it is true.
 func (p Policy) rules(temp string, held func(root string) bool) ([]rule, error) {
-	linked, err := p.linkedSecrets()
-	if err != nil {
-		return nil, err
-	}
-	denied := append(slices.Clone(p.Denied), linked...)
-	readable, err := allBut("/", append(slices.Clone(denied), "/dev"))
+	readable, err := allBut("/", append(slices.Clone(p.Denied), "/dev"))
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +74,7 @@ func (p Policy) rules(temp string, held func(root string) bool) ([]rule, error) 
 		out = append(out, rule{Path: path}, rule{Path: path, Write: true})
 	}
 	for _, root := range p.Write {
-		but := slices.Clone(denied)
+		but := slices.Clone(p.Denied)
 		if !held(root) {
 			but = append(but, p.Protected...)
 		}

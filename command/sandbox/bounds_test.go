@@ -1,0 +1,227 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deftskills/deft/command/sandbox"
+)
+
+// helped are the levels that have the helper.
+var helped = []sandbox.Level{sandbox.Limits, sandbox.Files, sandbox.Full}
+
+// eachLevel runs f at each level that is there.
+func eachLevel(t *testing.T, levels []sandbox.Level, f func(t *testing.T, run func(ctx context.Context, c sandbox.Command) sandbox.Result, dir string)) {
+	for _, level := range levels {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			dir, temp := public(t), public(t)
+			box := boxAt(t, temp, level)
+			if found := box.Probe(t.Context()); found.Level < level {
+				t.Skip(found.Missing(level))
+			}
+			f(t, func(ctx context.Context, c sandbox.Command) sandbox.Result {
+				t.Helper()
+				c.Dir, c.Env, c.Level, c.AtMost = dir, []string{"PATH=" + os.Getenv("PATH")}, level, level
+				c.Policy = sandbox.Policy{Write: []string{dir}}
+				res, err := box.Run(ctx, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Level != level {
+					t.Fatalf("level %v", res.Level)
+				}
+				return res
+			}, dir)
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("left in the folder for temporary files: %v %v", left, err)
+			}
+		})
+	}
+}
+
+// boxAt is the box of this machine; one that has nothing above None for that level.
+func boxAt(t *testing.T, temp string, level sandbox.Level) *sandbox.Box {
+	t.Helper()
+	if level == sandbox.None {
+		return sandbox.New(sandbox.Options{TempRoot: temp})
+	}
+	return ownBox(t, temp)
+}
+
+// alive returns the processes whose command line holds text.
+func alive(text string) []string {
+	var out []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, l := range lines {
+		if cmd, err := os.ReadFile(l); err == nil && strings.Contains(string(cmd), text) {
+			out = append(out, l+": "+strings.ReplaceAll(string(cmd), "\x00", " "))
+		}
+	}
+	return out
+}
+
+func TestNothingOutlivesARun(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"nohup":               "nohup sleep N >/dev/null 2>&1 &",
+		"double fork":         "(sleep N & sleep N &) &",
+		"own session":         "setsid sleep N & setsid setsid sleep N &",
+		"holds the output":    "sleep N & echo",
+		"started at the last": "trap 'setsid sleep N & exit' TERM; while :; do sleep 0.05; done",
+		"ignores TERM":        "trap '' TERM; sleep N & setsid sleep N & while :; do sleep N; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
+				// A number that is in no other command line.
+				number := fmt.Sprintf("98765.%d%d", os.Getpid(), time.Now().UnixNano())
+				run(t.Context(), sandbox.Command{
+					Argv: []string{"sh", "-c", strings.ReplaceAll(script, "N", number)}, Timeout: 300 * time.Millisecond, Grace: 100 * time.Millisecond,
+				})
+				if left := alive(number); len(left) > 0 {
+					t.Errorf("alive: %v", left)
+				}
+			})
+		})
+	}
+}
+
+func TestACancelledRunEndsWithoutItsLastStep(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		res := run(ctx, sandbox.Command{Argv: []string{"sh", "-c", "sleep 300 && echo yes > marker"}, Timeout: time.Minute})
+		if res.Reason != sandbox.Cancelled {
+			t.Errorf("%+v", res)
+		}
+		if _, err := os.Stat(dir + "/marker"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("marker: %v", err)
+		}
+	})
+}
+
+func TestBoundsOfARun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		with   sandbox.Command
+		want   func(res sandbox.Result, dir string) bool
+	}{
+		"output": {"exec cat /dev/zero", sandbox.Command{Timeout: time.Minute, MaxOutput: 1 << 16},
+			func(res sandbox.Result, _ string) bool {
+				return res.Reason == sandbox.OutputCap && res.Truncated && len(res.Stdout) == 1<<16
+			}},
+		"file": {"exec cat /dev/zero > big", sandbox.Command{Timeout: time.Minute, FileSize: 1 << 20},
+			func(res sandbox.Result, dir string) bool {
+				info, err := os.Stat(dir + "/big")
+				return err == nil && info.Size() <= 1<<20 && (res.Signal == "XFSZ" || res.Exit != 0)
+			}},
+		"files": {`i=0; while :; do i=$((i+1)); : > "$TMPDIR/$i"; done`, sandbox.Command{Timeout: time.Minute, TempFiles: 300},
+			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Quota && res.Why == "temp" }},
+		"memory": {"exec dd if=/dev/zero of=/dev/null bs=2G count=1", sandbox.Command{Timeout: time.Minute},
+			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Exited && res.Exit != 0 }},
+		"processor": {"while :; do :; done", sandbox.Command{Timeout: 300 * time.Millisecond},
+			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.TimedOut }},
+		"core": {"ulimit -c unlimited || ulimit -c; kill -SEGV $$", sandbox.Command{},
+			func(res sandbox.Result, _ string) bool {
+				return res.Signal == "SEGV" && res.Exit == -1 && strings.TrimSpace(string(res.Stdout)) == "0"
+			}},
+		"descriptors": {"ls /proc/self/fd | wc -l; umask", sandbox.Command{},
+			func(res sandbox.Result, _ string) bool { return string(res.Stdout) == "4\n0077\n" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
+				c.with.Argv = []string{"sh", "-c", c.script}
+				res := run(t.Context(), c.with)
+				if !c.want(res, dir) {
+					t.Errorf("%s %s: %s", res.Stdout[:min(len(res.Stdout), 80)], res.Stderr[:min(len(res.Stderr), 400)], fmt.Sprint(res.Reason, res.Exit, res.Signal, res.Why))
+				}
+			})
+		})
+	}
+}
+
+// bomb doubles its processes nine times: enough to be stopped, and no danger to the
+// machine should it not be.
+const bomb = `bomb_of_a_test() { [ $1 -lt 9 ] && { bomb_of_a_test $(($1+1)) & bomb_of_a_test $(($1+1)) & }; sleep 3; }; bomb_of_a_test 0`
+
+// Not in parallel: a user's processes are counted together.
+func TestAForkBombEnds(t *testing.T) {
+	for _, level := range helped {
+		dir := public(t)
+		box := ownBox(t, public(t))
+		if found := box.Probe(t.Context()); found.Level < level {
+			t.Log(found.Missing(level))
+			continue
+		}
+		res, err := box.Run(t.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", bomb}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")},
+			Level: level, AtMost: level, Timeout: 2 * time.Second, Processes: 20, Policy: sandbox.Policy{Write: []string{dir}},
+		})
+		if err != nil || res.Reason == sandbox.Exited && res.Exit == 0 {
+			t.Errorf("%v: %v %+v", level, err, res)
+		}
+		if left := alive("bomb_of_a_test"); len(left) > 0 {
+			t.Errorf("alive: %d", len(left))
+		}
+	}
+}
+
+func TestAResultTellsHowARunEnded(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, append([]sandbox.Level{sandbox.None}, helped...), func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
+		res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "cat; echo err >&2; exit 3"}, Stdin: []byte("in")})
+		if string(res.Stdout) != "in" || string(res.Stderr) != "err\n" || res.Exit != 3 || res.Reason != sandbox.Exited {
+			t.Errorf("%+v", res)
+		}
+		if res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "kill -TERM $$"}}); res.Reason != sandbox.Signalled || res.Signal != "TERM" {
+			t.Errorf("%+v", res)
+		}
+	})
+}
+
+func TestAMissingProgramIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, level := range append([]sandbox.Level{sandbox.None}, helped...) {
+		for _, name := range []string{"no-such-program", "/no/such/program", "./no-such"} {
+			dir := public(t)
+			box := boxAt(t, public(t), level)
+			if found := box.Probe(t.Context()); found.Level < level {
+				continue
+			}
+			_, err := box.Run(t.Context(), sandbox.Command{
+				Argv: []string{name}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Level: level, AtMost: level, Policy: sandbox.Policy{Write: []string{dir}},
+			})
+			var start *sandbox.StartError
+			if !errors.As(err, &start) || start.Step != "exec" || !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%v %s: %v", level, name, err)
+			}
+		}
+	}
+}
+
+func TestManyRunsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
+		for range 60 {
+			if res := run(t.Context(), sandbox.Command{Argv: []string{"true"}, Timeout: time.Minute}); res.Reason != sandbox.Exited || res.Exit != 0 {
+				t.Fatalf("%+v", res)
+			}
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left in the workspace: %v %v", left, err)
+		}
+	})
+}
