@@ -8,6 +8,7 @@
 //
 //	suite_test.go    the list of rows, and what the tests share
 //	reading_test.go  A: reading SKILL.md
+//	shell_test.go    A: the fields of commands and hooks
 //	sources_test.go  B: sources and precedence
 //	views_test.go    C: identity, profiles, isolation; D: data skills
 package blade
