@@ -69,8 +69,12 @@ func badName(name string) string {
 	case stem == "" || strings.Contains(stem, "*") && !strings.HasPrefix(stem, "mcp__"):
 		return "* stands only at the end of a tool name"
 	}
+	bad := "()\"'`,;|&$<>\\"
+	if !strings.HasPrefix(stem, "mcp__") {
+		bad += "[]{}?" // no glob there: a rule that looks like one must not be void
+	}
 	for _, r := range stem {
-		if r <= ' ' || r == 0x7F || strings.ContainsRune("()\"'`,;|&$<>\\", r) {
+		if r <= ' ' || r == 0x7F || strings.ContainsRune(bad, r) {
 			return fmt.Sprintf("%q in a tool name", r)
 		}
 	}
