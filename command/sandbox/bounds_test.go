@@ -129,7 +129,8 @@ func TestBoundsOfARun(t *testing.T) {
 			}},
 		"files": {`i=0; while :; do i=$((i+1)); : > "$TMPDIR/$i"; done`, sandbox.Command{Timeout: time.Minute, TempFiles: 300},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Quota && res.Why == "temp" }},
-		"memory": {"exec dd if=/dev/zero of=/dev/null bs=2G count=1", sandbox.Command{Timeout: time.Minute},
+		// The bound on memory comes a moment after the start.
+		"memory": {"sleep 1; exec dd if=/dev/zero of=/dev/null bs=2G count=1", sandbox.Command{Timeout: time.Minute},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Exited && res.Exit != 0 }},
 		"processor": {"while :; do :; done", sandbox.Command{Timeout: 300 * time.Millisecond},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.TimedOut }},

@@ -73,35 +73,19 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// reserve is memory that the helper has at hand while its own address space is bounded: to
-// start a program takes a few kilobytes.
-const reserve = 16 << 20
-
 // start starts the program. Limits are those of a whole process: what the helper can live
-// with it takes before, for good, so that the program never is without them; that of memory
-// for a moment, with a reserve; bind sets the others. A helper without memory or threads
-// would end, and nobody would answer for the run.
+// with it takes before, for good, so that the program never is without them; bind sets the
+// others a moment later. A helper without memory or threads would end, and nobody would
+// answer for the run.
 func (h *helper) start() (int, error) {
 	argv, attr := h.plan.Argv, &syscall.ProcAttr{
 		Dir: h.plan.Dir, Env: h.plan.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	for _, b := range h.plan.Limits {
-		var err error
-		switch b.Resource {
-		case unix.RLIMIT_NPROC, unix.RLIMIT_CPU:
-		case unix.RLIMIT_AS:
-			var was syscall.Rlimit
-			if err = syscall.Getrlimit(b.Resource, &was); err == nil {
-				defer func() { _ = syscall.Setrlimit(b.Resource, &was) }() // to raise what is soft is always allowed
-				room := make([]byte, reserve)
-				runtime.KeepAlive(room)
-				runtime.GC() // what was made is free for what follows, without asking the system
-				err = syscall.Setrlimit(b.Resource, &syscall.Rlimit{Cur: min(b.Value, was.Max), Max: was.Max})
-			}
-		default:
-			err = setHard(b)
+		if b.Resource == unix.RLIMIT_AS || b.Resource == unix.RLIMIT_NPROC || b.Resource == unix.RLIMIT_CPU {
+			continue
 		}
-		if err != nil {
+		if err := setHard(b); err != nil {
 			return 0, &stepError{"rlimit", err}
 		}
 	}
