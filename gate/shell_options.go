@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/deftskills/deft/internal/shellcmd"
 )
@@ -53,8 +54,8 @@ type subentry struct {
 	Operand bool     // and so does a single operand
 }
 
-// shellTables is read once from the two files in this folder and never changes.
-var shellTables = readTables()
+// shellTables are read at the first use from the two files in this folder, and never change.
+var shellTables = sync.OnceValue(readTables)
 
 // readTables panics for a file that is not what it should be: both are part of the
 // program, and a test reads them.

@@ -369,10 +369,10 @@ func (e *shellEval) unsafe(assigns []shellcmd.Assign, words []shellcmd.Word) str
 	case name == "":
 		return fmt.Sprintf("%q is a path, and no program of that path is known", clip(first.Text))
 	}
-	if option, never := shellTables.Never[name]; never && (option == "" || hasOption(words[1:], option)) {
+	if option, never := shellTables().Never[name]; never && (option == "" || hasOption(words[1:], option)) {
 		return fmt.Sprintf("%s runs what no rule can see", name)
 	}
-	return shellTables.options(name, words[1:])
+	return shellTables().options(name, words[1:])
 }
 
 func hasOption(words []shellcmd.Word, option string) bool {

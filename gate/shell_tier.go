@@ -46,7 +46,7 @@ func ShellTier(command string, env ShellEnv) (Tier, string) {
 		}
 	}
 	for _, c := range script.Commands {
-		if c.Piped && len(c.Words) > 0 && slices.Contains(shellTables.Interpreters, c.Words[0].Text) {
+		if c.Piped && len(c.Words) > 0 && slices.Contains(shellTables().Interpreters, c.Words[0].Text) {
 			up(AlwaysConfirm, fmt.Sprintf("%s may read its program from a pipe", c.Words[0].Text))
 		}
 		up(e.tier(c))
@@ -90,20 +90,20 @@ func (e *shellEval) readOnly(words []shellcmd.Word) bool {
 		}
 		plain = append(plain, w.Text)
 	}
-	subs, bySub := shellTables.Subcommands[name]
-	needed, needs := shellTables.Needed[name]
+	subs, bySub := shellTables().Subcommands[name]
+	needed, needs := shellTables().Needed[name]
 	switch {
 	case bySub && !slices.ContainsFunc(subs, func(s []string) bool { return len(plain) >= len(s) && slices.Equal(plain[:len(s)], s) }):
 		return false
 	case needs && !slices.ContainsFunc(plain, func(w string) bool { return slices.Contains(needed, w) }):
 		return false
-	case !bySub && !needs && !slices.Contains(shellTables.ReadOnly, name):
+	case !bySub && !needs && !slices.Contains(shellTables().ReadOnly, name):
 		return false
 	}
-	s := optionScan{name: name, p: program{Values: shellTables.Programs[name].Values}}
+	s := optionScan{name: name, p: program{Values: shellTables().Programs[name].Values}}
 	for i, w := range plain {
 		if strings.HasPrefix(w, "-") {
-			if s.match(w, shellTables.Unproved[name]) != "" {
+			if s.match(w, shellTables().Unproved[name]) != "" {
 				return false
 			}
 			continue
@@ -144,18 +144,18 @@ func (e *shellEval) readable(w shellcmd.Word) bool {
 func severe(words []string) string {
 	name := words[0]
 	why := fmt.Sprintf("%q can do harm that cannot be undone", clip(strings.Join(words, " ")))
-	if options, ok := shellTables.Severe[name]; ok {
+	if options, ok := shellTables().Severe[name]; ok {
 		scan := optionScan{name: name}
 		if options == nil || slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") && scan.match(w, options) != "" }) {
 			return why
 		}
 	}
-	for _, prefix := range shellTables.SeverePrefixes {
+	for _, prefix := range shellTables().SeverePrefixes {
 		if strings.HasPrefix(name, prefix) {
 			return why
 		}
 	}
-	for _, command := range shellTables.SevereCommands {
+	for _, command := range shellTables().SevereCommands {
 		if holdsInOrder(words, command) {
 			return why
 		}

@@ -24,7 +24,7 @@ type wrapper struct {
 // for other programs; ok is false where an option is not known, so that nobody can
 // say where the command begins.
 func unwrapForAllow(words []shellcmd.Word) (inner []shellcmd.Word, ok, wraps bool) {
-	w, wraps := shellTables.Wrappers[words[0].Text]
+	w, wraps := shellTables().Wrappers[words[0].Text]
 	if !wraps {
 		return nil, false, false
 	}
@@ -141,7 +141,7 @@ func (e *shellEval) viewsOf(out [][]string, words []shellcmd.Word, level, depth 
 			}
 		}
 	}
-	w, wraps := shellTables.Wrappers[name]
+	w, wraps := shellTables().Wrappers[name]
 	if !wraps {
 		return out
 	}
