@@ -1,6 +1,9 @@
 package toolrule
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // word is one shell word of a spec. Runes that were quoted are marked, so that a "*"
 // in quotes is a star of the text and not a wildcard.
@@ -202,6 +205,9 @@ func simple(line string) (command []string, ok bool) {
 	return command, len(command) > 0
 }
 
+// reserved are the words of the shell's grammar behind which a command begins.
+var reserved = []string{"if", "then", "elif", "else", "while", "until", "do", "time", "coproc"}
+
 // rough cuts a line at everything that could begin another command. A deny list
 // looks at each part: too many parts are better than one too few.
 func rough(line string) [][]string {
@@ -214,8 +220,8 @@ func rough(line string) [][]string {
 		for _, w := range splitWords(strings.TrimLeft(part, "$ \t")) {
 			command = append(command, w.String())
 		}
-		for len(command) > 1 && strings.Contains(command[0], "=") {
-			command = command[1:] // an assignment in front is not the program
+		for len(command) > 1 && (strings.Contains(command[0], "=") || slices.Contains(reserved, command[0])) {
+			command = command[1:] // an assignment or a word of the grammar is not the program
 		}
 		if len(command) > 0 {
 			out = append(out, command)
