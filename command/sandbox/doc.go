@@ -18,13 +18,13 @@
 // no configuration and no working directory, and prints nothing.
 //
 //	levels and what each holds          level.go
-//	denied and protected paths          policy.go, trees.go
+//	denied and protected paths          policy.go, trees.go, links_linux.go
 //	a run seen from the host            run.go, stop.go, capture.go
 //	what the helper is told, and says   plan.go
 //	the helper                          helper_linux.go, spawn_linux.go, reap_linux.go
 //	files and network: Landlock         landlock_linux.go
 //	system calls that are refused       seccomp_linux.go, seccomp_linux_*.go
-//	mounts of the level full            mounts_linux.go, holds.go
+//	mounts of the level full            mounts_linux.go, holds_linux.go
 //	what this machine can do            probe.go, probe_linux.go
 //	macOS: the profile's text           profile.go
 //
