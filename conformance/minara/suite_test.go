@@ -29,7 +29,7 @@ var later = map[string]struct {
 	"TG": {34, "concerns the gate with grants, which are not kept yet"},
 	"SG": {14, "concerns signals that run turns, which have no queue yet"},
 	"PT": {5, "concerns the blocks of a prompt over many turns"},
-	"TR": {6, "concerns records of turns, which are not kept yet"},
+	"TR": {7, "concerns records of turns, which are not kept yet"},
 	"AG": {5, "concerns definitions of agents, which have no room yet"},
 	"SN": {4, "concerns scenarios, which have no room yet"},
 	"EX": {12, "concerns installing, which has no room yet"},
