@@ -111,6 +111,8 @@ func (m machine) command(fault string, args ...string) (*exec.Cmd, *bytes.Buffer
 	cmd := exec.Command(m.program, args...)
 	cmd.Dir, cmd.SysProcAttr = m.project, m.as
 	cmd.Env = []string{"HOME=" + m.home, "LANG=C.UTF-8", "PATH=" + os.Getenv("PATH"), "DEFT_FAULT=" + fault}
+	name, value := atOnce()
+	cmd.Env = append(cmd.Env, name+"="+value)
 	var out, errText bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errText
 	return cmd, &out, &errText

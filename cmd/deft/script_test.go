@@ -79,6 +79,7 @@ func TestStories(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("LANG", "C.UTF-8")
+			env.Setenv(atOnce())
 			box := &modelServer{}
 			env.Values[serverKey{}] = box
 			setUpTalk(env)
@@ -319,3 +320,7 @@ func waitAsked(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("nobody asks")
 	}
 }
+
+// atOnce keeps the race detector from sleeping for a second at the end of every program
+// that a test starts. It is a setting of the detector; other programs leave it alone.
+func atOnce() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
