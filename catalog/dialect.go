@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/deftskills/deft/internal/limits"
@@ -144,6 +143,3 @@ func dialectNames() []skill.Dialect {
 func (d *dialect) protects(r *registry.Record) bool {
 	return len(d.protected) > 0 && slices.Contains(d.protected, r.Skill.Name)
 }
-
-// first is the mode that a render takes when nobody chose one.
-func (d *dialect) first() Mode { return cmp.Or(d.modes[0], ModeStable) }

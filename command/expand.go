@@ -65,7 +65,6 @@ type Expanded struct {
 
 	body  string
 	found []Inline // those that are replaced
-	avoid []string // texts in which no mark of Place may occur
 }
 
 // Expand runs the commands of a body and puts what they print in their places. The order

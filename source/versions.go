@@ -144,7 +144,7 @@ func (v *versionFS) ReadFile(name string) ([]byte, error) {
 	data, err := v.blobs.Get(context.Background(), e.Blob) // a file system knows no context
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("Blob not found for hash %s (file: %s): %w", e.Blob, name, err)
+		return nil, fmt.Errorf("blob not found for hash %s (file: %s): %w", e.Blob, name, err)
 	case err != nil:
 		return nil, fmt.Errorf("blob %s (file: %s): %w", e.Blob, name, err)
 	case skill.FileDigest(data) != e.Blob:
