@@ -215,7 +215,7 @@ func TestTheCatalogueIsWhole(t *testing.T) {
 		}
 	}
 	for k := range en {
-		if !said[k] && !slices.ContainsFunc(begun, func(b string) bool { return strings.HasPrefix(k, b) }) {
+		if !said[strings.TrimSuffix(k, ".one")] && !slices.ContainsFunc(begun, func(b string) bool { return strings.HasPrefix(k, b) }) {
 			t.Errorf("nobody says %q", k)
 		}
 	}

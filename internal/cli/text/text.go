@@ -63,7 +63,8 @@ func (w Words) Fix(phrase string) string {
 	return phrase
 }
 
-// Say returns the words for key with its placeholders filled as fmt.Sprintf does.
+// Say returns the words for key with its placeholders filled as fmt.Sprintf does; where
+// the first of args is 1 and there are words for key + ".one", those.
 // A missing key is shown as itself, so that nothing is lost.
 func (w Words) Say(key string, args ...any) string {
 	s, ok := w[key]
@@ -72,6 +73,9 @@ func (w Words) Say(key string, args ...any) string {
 	}
 	if len(args) == 0 {
 		return s
+	}
+	if one, ok := w[key+".one"]; ok && args[0] == 1 {
+		s = one
 	}
 	return fmt.Sprintf(s, args...)
 }
