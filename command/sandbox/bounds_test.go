@@ -144,8 +144,9 @@ func TestBoundsOfARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
-				c.with.Argv = []string{"sh", "-c", c.script}
-				res := run(t.Context(), c.with)
+				command := c.with // of this level: they run at the same time
+				command.Argv = []string{"sh", "-c", c.script}
+				res := run(t.Context(), command)
 				if !c.want(res, dir) {
 					t.Errorf("%s %s: %s", res.Stdout[:min(len(res.Stdout), 80)], res.Stderr[:min(len(res.Stderr), 400)], fmt.Sprint(res.Reason, res.Exit, res.Signal, res.Why))
 				}
