@@ -72,7 +72,7 @@ func TestDamagedCacheBytesAreRefused(t *testing.T) {
 	n := 0
 	fill(reflect.ValueOf(&full).Elem(), &n, 0)
 	b := AppendBinary(nil, &full)
-	for i := range b {
+	for i := 0; i < len(b); i += 1 + i/500 { // dense where the kinds of fields change, sparse in their lists
 		if _, _, ok := Decode(string(b[:i])); ok {
 			t.Fatalf("the first %d of %d bytes were taken for a skill", i, len(b))
 		}
