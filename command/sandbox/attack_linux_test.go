@@ -327,8 +327,7 @@ func onAny(do func(pid int) error) func(world) error {
 }
 
 var processTries = []try{
-	{"ptrace", onAny(unix.PtraceAttach)},
-	{"signal", onAny(func(pid int) error { return unix.Kill(pid, unix.SIGURG) })},
+	// First: the helper has a thread that is bound as the program is, and it ends soon.
 	{"signal to a thread", onAny(func(pid int) error {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		last := error(unix.ESRCH)
@@ -340,6 +339,20 @@ var processTries = []try{
 		}
 		return last
 	})},
+	{"end by the number of a thread", onAny(func(pid int) error {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+		last := error(unix.ESRCH)
+		for _, t := range tasks {
+			tid, _ := strconv.Atoi(filepath.Base(t))
+			_, _, errno := unix.Syscall(unix.SYS_TKILL, uintptr(tid), uintptr(unix.SIGURG), 0)
+			if last = firstOf(unix.Kill(tid, unix.SIGURG), no(errno)); last == nil {
+				return nil
+			}
+		}
+		return last
+	})},
+	{"ptrace", onAny(unix.PtraceAttach)},
+	{"signal", onAny(func(pid int) error { return unix.Kill(pid, unix.SIGURG) })},
 	{"memory", onAny(func(pid int) error {
 		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 		if err == nil {

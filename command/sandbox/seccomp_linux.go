@@ -49,8 +49,9 @@ const (
 )
 
 // filterOf is the filter of a level. It judges the processor's word first: the numbers of
-// another one mean other calls.
-func filterOf(level Level, network bool) []unix.SockFilter {
+// another one mean other calls. keeper and thread are the helper and its thread that the
+// filter is for: no call that names either of them to signal it gets through.
+func filterOf(level Level, network bool, keeper, thread int) []unix.SockFilter {
 	if auditArch == 0 {
 		return nil
 	}
@@ -67,7 +68,7 @@ func filterOf(level Level, network bool) []unix.SockFilter {
 	for _, n := range numbers {
 		out = append(out, jump(equal, n, 0, 1), give(refuse))
 	}
-	for _, c := range judgedCalls(level, network) {
+	for _, c := range append(judgedCalls(level, network), signalCalls(keeper, thread)...) {
 		out = append(out, jump(equal, c.number, 0, len(c.judge)))
 		out = append(out, c.judge...)
 	}
@@ -125,6 +126,22 @@ func judgedCalls(level Level, network bool) []judged {
 var ownOnly = []struct{ number, argument uint32 }{
 	{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SETPRIORITY, 1}, {unix.SYS_IOPRIO_SET, 1},
 	{unix.SYS_SCHED_SETPARAM, 0}, {unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETATTR, 0},
+}
+
+// signalCalls are the calls that signal a process by its number. The thread that starts the
+// program is bound as the program is, and so Landlock lets the program signal it for as
+// long as it lives, which is a moment longer than the program waits: with it the program
+// would end the helper, and whoever it started would outlive the run.
+func signalCalls(keeper, thread int) []judged {
+	var list []judged
+	for _, n := range []uint32{
+		unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
+	} {
+		list = append(list, judged{n, []unix.SockFilter{
+			load(lowWord(0)), jump(equal, uint32(keeper), 1, 0), jump(equal, uint32(thread), 0, 1), give(refuse), give(permit),
+		}})
+	}
+	return list
 }
 
 // tiocLinux is TIOCLINUX, which can paste into a console.

@@ -117,7 +117,7 @@ func (h *helper) confine() error {
 		{"landlock", Files, func() error { return landlock(p.Rules, p.Network) }},
 		{"capabilities", Limits, dropCapabilities},
 		{"no-new-privs", Limits, func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
-		{"seccomp", Files, func() error { return seccomp(filterOf(p.Level, p.Network)) }},
+		{"seccomp", Files, func() error { return seccomp(filterOf(p.Level, p.Network, os.Getpid(), unix.Gettid())) }},
 	} {
 		if p.Level < s.from {
 			continue
