@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -227,6 +228,26 @@ func TestAScriptRunsFromTheContentThatWasApproved(t *testing.T) {
 	if n := p.started.Load(); n != 1 {
 		t.Errorf("%d processes were started", n)
 	}
+}
+
+func TestScriptsOfSeveralSessionsRunSideBySide(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "scripts/side", "#!/bin/sh\necho side\n", 0o755)
+	r := p.runner(t, nil)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 8 {
+				res, err := r.RunScript(t.Context(), ScriptRequest{Skill: p.ref(), Script: "scripts/side", Dir: p.work})
+				if err != nil || string(res.Stdout) != "side\n" {
+					t.Errorf("%q %v %v", res.Stdout, res.Reason, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestScriptsAreStartedByTheirLineOrTheirSuffix(t *testing.T) {

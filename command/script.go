@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/deftskills/deft/command/sandbox"
@@ -162,6 +163,10 @@ func copyFile(from, to *os.Root, e *skill.FileEntry) error {
 	mode := os.FileMode(0o600)
 	if e.Exec {
 		mode = 0o700
+		// A process that another goroutine starts now would have the file open for writing
+		// for a moment, and the kernel runs no such file.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 	}
 	if dir := filepath.Dir(name); dir != "." {
 		if err := to.MkdirAll(dir, 0o700); err != nil {
