@@ -67,7 +67,7 @@ func (j *judge) Decide(_ context.Context, calls []Call) ([]Decision, error) {
 }
 
 func options(p *played, j *judge) ExpandOptions {
-	return ExpandOptions{Rule: Rule{On: true, Program: "sh"}, Dir: "/work", Gate: j, Runs: p, Skill: SkillRef{Name: "s"}}
+	return ExpandOptions{Rule: Rule{On: true, Program: "sh"}, Dir: "/project", Gate: j, Runs: p, Skill: SkillRef{Name: "s"}}
 }
 
 func expand(t *testing.T, body string, o ExpandOptions) Expanded {
@@ -93,7 +93,7 @@ func TestOutputTakesThePlaceOfEachCommand(t *testing.T) {
 		t.Errorf("questions %+v: all commands of a load are one", j.questions)
 	}
 	q := p.asked[0]
-	if q.Kind != KindInline || q.Shell != "sh" || q.Dir != "/work" || q.Timeout != 10*time.Second || q.MaxOutput != 64<<10 {
+	if q.Kind != KindInline || q.Shell != "sh" || q.Dir != "/project" || q.Timeout != 10*time.Second || q.MaxOutput != 64<<10 {
 		t.Errorf("request %+v", q)
 	}
 }
@@ -212,7 +212,7 @@ func TestTheGateSeesTheFinalCommand(t *testing.T) {
 	o.Arguments, o.Line = given("; id"), 4
 	got := expand(t, "\n!`stub $0`", o)
 	c := j.questions[0][0]
-	if c.Command != "stub '; id'" || c.Line != 5 || c.Dir != "/work" || c.Skill.Name != "s" || p.ran[0] != c.Command || !got.Argument {
+	if c.Command != "stub '; id'" || c.Line != 5 || c.Dir != "/project" || c.Skill.Name != "s" || p.ran[0] != c.Command || !got.Argument {
 		t.Errorf("call %+v, ran %q", c, p.ran)
 	}
 	o.Rule.List = Prefixes("stub")

@@ -34,7 +34,7 @@ type place struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	base := t.TempDir()
-	p := &place{home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), skill: filepath.Join(base, "skill")}
+	p := &place{home: filepath.Join(base, "home"), work: filepath.Join(base, "project"), skill: filepath.Join(base, "skill")}
 	for _, dir := range []string{p.home, p.work, filepath.Join(p.skill, "scripts")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func TestScriptsAreStartedByTheirLineOrTheirSuffix(t *testing.T) {
 	p.write(t, "scripts/x.py", "print(1)\n", 0o644)
 	for script, want := range map[string]string{
 		"scripts/line": "line\n", "scripts/suffix.SH": "suffix\n", "scripts/gone": "script_interpreter", "scripts/data.txt": "script_interpreter",
-		"scripts/x.py": "script_interpreter", "scripts/none": "script_unknown", "../work/x": "script_unknown", "SKILL.md": "script_unknown",
+		"scripts/x.py": "script_interpreter", "scripts/none": "script_unknown", "../project/x": "script_unknown", "SKILL.md": "script_unknown",
 	} {
 		res, err := r.RunScript(t.Context(), ScriptRequest{Skill: p.ref(), Script: script, Dir: p.work})
 		got := string(res.Stdout)

@@ -17,7 +17,7 @@ func TestBashRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		report, err := CheckTable(f, ShellEnv{Dir: "/work", Home: "/home/u"})
+		report, err := CheckTable(f, ShellEnv{Dir: "/project", Home: "/home/u"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,10 +60,10 @@ func TestAnUncoveredCommandIsFoundWhereverItStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "frame") }
 		line := grow("touch x", pick, rapid.IntRange(0, 5).Draw(t, "levels"))
-		if got := EvalBash(rules, line, ShellEnv{Dir: "/work"}); got.Verdict != Ask {
+		if got := EvalBash(rules, line, ShellEnv{Dir: "/project"}); got.Verdict != Ask {
 			t.Fatalf("%q: %s, want ask", line, got.Verdict)
 		}
-		if got := EvalBash(refuse, line, ShellEnv{Dir: "/work"}); got.Verdict != Deny {
+		if got := EvalBash(refuse, line, ShellEnv{Dir: "/project"}); got.Verdict != Deny {
 			t.Fatalf("%q under a deny rule: %s, want deny", line, got.Verdict)
 		}
 	})
@@ -75,7 +75,7 @@ func FuzzShellWalk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, command string, levels int) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		line := grow("touch x", r.IntN, max(0, levels%6)) + "\n" + command
-		if got := EvalBash(ParseRules("allow Bash(git:*) ; allow Bash(cat:*)"), line, ShellEnv{Dir: "/work"}); got.Verdict == Allow {
+		if got := EvalBash(ParseRules("allow Bash(git:*) ; allow Bash(cat:*)"), line, ShellEnv{Dir: "/project"}); got.Verdict == Allow {
 			t.Fatalf("%q is allowed", line)
 		}
 	})
@@ -87,18 +87,18 @@ func FuzzBashRule(f *testing.F) {
 	f.Add("allow Bash(a\\ b *)", "'a b' c")
 	f.Fuzz(func(t *testing.T, rule, command string) {
 		rules := ParseRules(rule)
-		got := EvalBash(rules, command, ShellEnv{Dir: "/work", Home: "/home/u"})
-		more := EvalBash(append(ParseRules("ask Bash"), rules...), command, ShellEnv{Dir: "/work", Home: "/home/u"})
+		got := EvalBash(rules, command, ShellEnv{Dir: "/project", Home: "/home/u"})
+		more := EvalBash(append(ParseRules("ask Bash"), rules...), command, ShellEnv{Dir: "/project", Home: "/home/u"})
 		if got.Verdict != Deny && more.Verdict == Allow {
 			t.Fatalf("%q: %s with %q, and allow with one more rule that asks", command, got.Verdict, rule)
 		}
-		ShellTier(command, ShellEnv{Dir: "/work"})
+		ShellTier(command, ShellEnv{Dir: "/project"})
 	})
 }
 
 func TestTierOfAShellCommand(t *testing.T) {
 	t.Parallel()
-	env := ShellEnv{Dir: "/work", Home: "/home/u", Readable: func(p string) bool { return p == "/work" || strings.HasPrefix(p, "/work/") }}
+	env := ShellEnv{Dir: "/project", Home: "/home/u", Readable: func(p string) bool { return p == "/project" || strings.HasPrefix(p, "/project/") }}
 	for line, want := range map[string]Tier{
 		"git status":                       ReadOnly,
 		"ls -la src | head -3":             ReadOnly,
@@ -145,7 +145,7 @@ func BenchmarkEvalBash(b *testing.B) {
 	rules := ParseRules("allow Bash(git:*) ; allow Bash(head:*) ; deny Bash(git push:*) ; ask Bash(git commit:*)")
 	line := "git log --oneline --author=\"$(git config user.name)\" -- src/a.go src/b.go | head -20 && git diff --stat HEAD~3 -- docs && git show --name-only HEAD | head -n 50 && git blame -L 10,20 README.md"
 	for b.Loop() {
-		if EvalBash(rules, line, ShellEnv{Dir: "/work"}).Verdict != Allow {
+		if EvalBash(rules, line, ShellEnv{Dir: "/project"}).Verdict != Allow {
 			b.Fatal("not allowed")
 		}
 	}

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestTheProfileForMacOS(t *testing.T) {
 	t.Parallel()
 	policy := sandbox.Policy{
-		Write: []string{"/Users/u/work"}, Denied: []string{"/Users/u/.ssh"}, Protected: []string{"/Users/u/work/.git/hooks", "/Users/u/work/.envrc"},
+		Write: []string{"/Users/u/project"}, Denied: []string{"/Users/u/.ssh"}, Protected: []string{"/Users/u/project/.git/hooks", "/Users/u/project/.envrc"},
 	}
 	open := policy
 	open.Network = true

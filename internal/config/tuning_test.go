@@ -24,7 +24,7 @@ func loadText(text string) (*Config, []string) {
 func TestTuningIsRead(t *testing.T) {
 	t.Parallel()
 	c, diags := load(t, `skills:
-  walk: {ceilings: [/srv, ~/work], depth: 16, ignore: generated}
+  walk: {ceilings: [/srv, ~/project], depth: 16, ignore: generated}
   builtin: {enabled: false, seed: true}
   watch: {enabled: false, debounce: 50, max_wait: 2 s, poll: 1m}
   refresh: {cooldown: 0, blocking: true}
@@ -35,7 +35,7 @@ func TestTuningIsRead(t *testing.T) {
 		t.Fatalf("diagnostics: %v", diags)
 	}
 	want := Tuning{
-		Walk:    Walk{Ceilings: []string{"/srv", "~/work"}, Depth: 16, Ignore: []string{"generated"}},
+		Walk:    Walk{Ceilings: []string{"/srv", "~/project"}, Depth: 16, Ignore: []string{"generated"}},
 		Builtin: Builtin{Seed: true},
 		Watch:   Watch{Debounce: Duration(50 * time.Millisecond), MaxWait: Duration(2 * time.Second), Poll: Duration(time.Minute)},
 		Refresh: Refresh{Blocking: true},
