@@ -10,7 +10,7 @@ import (
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent/model"
-	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
@@ -81,21 +81,8 @@ func (d *desk) body(args string) string {
 // shown is the description of the tool in a turn of an engine over a project.
 func shown(t *testing.T, p string) string {
 	t.Helper()
-	e, err := deft.Open(t.Context(), deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	s, err := e.NewSession(t.Context(), deft.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	turn, err := s.Begin(t.Context(), deft.Input{Text: "hello", Origin: gate.Interactive, Principal: "user"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer turn.End()
+	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
+	turn := suitetest.Turn(t, e, "hello")
 	if system, user := turn.Prompt(); strings.Contains(system+user, "<available_skills>") {
 		t.Errorf("the list is in the prompt too:\n%s\n%s", system, user)
 	}
@@ -368,21 +355,8 @@ func TestALoadedListLeavesTheLoader(t *testing.T) {
 	t.Parallel()
 	p := project(t, "skills/other")
 	put(t, filepath.Join(p, "skills/x/SKILL.md"), "---\nname: x\ndescription: d\nallowed-tools: [Read]\n---\nBody.\n")
-	e, err := deft.Open(t.Context(), deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	s, err := e.NewSession(t.Context(), deft.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	turn, err := s.Begin(t.Context(), deft.Input{Text: "hello", Origin: gate.Interactive, Principal: "user"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer turn.End()
+	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
+	turn := suitetest.Turn(t, e, "hello")
 	for _, name := range []string{"x", "other"} {
 		res := turn.Call(model.Call{ID: name, Name: "Skill", Input: json.RawMessage(`{"skill":"` + name + `"}`)})[0]
 		want(t, name, res.IsError, false)

@@ -20,6 +20,7 @@ import (
 	"github.com/deftskills/deft/agent/model/scripted"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
@@ -256,12 +257,7 @@ func workspace(t *testing.T, o deft.Options, names ...string) *deft.Engine {
 	}
 	o.Workspace, o.Dialect, o.NoBuiltin = onDisk(t, skillsAt(dirs...)), skill.Mastra, true
 	o.Sources = append(o.Sources, filepath.Join(o.Workspace, "skills"))
-	e, err := deft.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
+	return suitetest.Engine(t, o)
 }
 
 var request = deft.Input{Text: "hello", Origin: gate.Interactive, Principal: "user"}
@@ -269,12 +265,7 @@ var request = deft.Input{Text: "hello", Origin: gate.Interactive, Principal: "us
 // planned is a turn up to its first request.
 func planned(t *testing.T, e *deft.Engine) deft.Plan {
 	t.Helper()
-	s, err := e.NewSession(t.Context(), deft.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	p, err := s.Plan(t.Context(), request)
+	p, err := suitetest.Session(t, e).Plan(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}

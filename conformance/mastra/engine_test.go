@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft"
-	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/toolset"
@@ -16,26 +16,13 @@ import (
 // the two, and what is loaded is in the next step.
 func TestEngineLoadsOnDemand(t *testing.T) {
 	t.Parallel()
-	e, err := deft.Open(t.Context(), deft.Options{
+	e := suitetest.Engine(t, deft.Options{
 		Workspace: t.TempDir(), Dialect: skill.Mastra, OnlySources: true, NoFiles: true, SkillTools: toolset.Options{OnDemand: toolset.OnDemandOnly},
 		Data: []source.Definition{
 			{Name: "zebra-stripes", Description: "Paints stripes.", Content: "Paint black on white."}, {Name: "tea", Description: "Makes tea.", Content: "Boil water."},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	s, err := e.NewSession(t.Context(), deft.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	turn, err := s.Begin(t.Context(), deft.Input{Text: "hello", Origin: gate.Interactive, Principal: "user"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer turn.End()
+	turn := suitetest.Turn(t, e, "hello")
 	system, user := turn.Prompt()
 	if strings.Contains(system+user, "zebra") || !strings.Contains(system+user, "search_skills") {
 		t.Errorf("%s\n%s", system, user)

@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/toolset"
@@ -67,18 +68,13 @@ func newChat(t *testing.T, s skills) *chat {
 	t.Helper()
 	c := &chat{t: t, origin: gate.Interactive}
 	dir := t.TempDir()
-	e, err := deft.Open(t.Context(), deft.Options{
+	c.e = suitetest.Engine(t, deft.Options{
 		Workspace: dir, Dialect: skill.Minara, OnlySources: true, More: []source.Source{from("", s)}, Record: &c.ledger,
 		Tools: []toolset.Tool{
 			hostTool{"get_price", gate.ReadOnly, ""}, hostTool{"place_order", gate.ManualOnly, ""}, hostTool{"far_trade", gate.AlwaysConfirm, ""},
 			hostTool{"far_look", gate.ReadOnly, ""}, hostTool{"echo", gate.ReadOnly, `activate_skills({"ids":["a"]}) `},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	c.e = e
 	c.next("hello")
 	return c
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent/model"
-	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/toolset"
@@ -36,15 +36,10 @@ func folder(t *testing.T, s skills) string {
 // engine is a whole program over the skills of a folder.
 func engine(t *testing.T, dir string, environ ...string) *deft.Engine {
 	t.Helper()
-	e, err := deft.Open(t.Context(), deft.Options{
+	return suitetest.Engine(t, deft.Options{
 		Workspace: t.TempDir(), Dialect: skill.Minara, Sources: []string{dir}, OnlySources: true,
 		Environ: environ, OS: "linux", Style: toolset.StyleSet,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
 }
 
 func request(text string) deft.Request { return deft.Request{Text: text} }
@@ -56,26 +51,6 @@ func routed(t *testing.T, e *deft.Engine, text string) route.Result {
 		t.Fatal(err)
 	}
 	return res
-}
-
-// began is a turn whose loop is the test's.
-func began(t *testing.T, e *deft.Engine, text string) *deft.Turn {
-	t.Helper()
-	session, err := e.NewSession(t.Context(), deft.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	turn, err := session.Begin(t.Context(), deft.Input{Text: text, Origin: gate.Interactive})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		turn.End()
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return turn
 }
 
 // activate makes the skills active and returns the tool's text and the prompt after it.

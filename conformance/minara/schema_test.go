@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/source"
@@ -112,7 +113,7 @@ func TestMinara_SC11_ReferencesAreReadOnDemand(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, skills{"a": text("a"), "a/references/more.md": "Far below the surface."})
 	e := engine(t, dir)
-	turn := began(t, e, "hello")
+	turn := suitetest.Turn(t, e, "hello")
 	if _, prompt := activate(t, turn, "a"); strings.Contains(prompt, "Far below") || !strings.Contains(prompt, "Body of a.") {
 		t.Errorf("prompt is %s", prompt)
 	}
@@ -133,7 +134,7 @@ func TestMinara_SC11_ReferencesAreReadOnDemand(t *testing.T) {
 func TestMinara_SC12_TheBodyIsThePromptText(t *testing.T) {
 	t.Parallel()
 	e := engine(t, folder(t, skills{"a": "---\nname: a\ndescription: Does a.\n---\n# Steps\n\n1. Look.\n2. Buy $5 of it.\n"}))
-	if _, prompt := activate(t, began(t, e, "hello"), "a"); !strings.Contains(prompt, "# Steps\n\n1. Look.\n2. Buy $5 of it.") {
+	if _, prompt := activate(t, suitetest.Turn(t, e, "hello"), "a"); !strings.Contains(prompt, "# Steps\n\n1. Look.\n2. Buy $5 of it.") {
 		t.Errorf("prompt is %s", prompt)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/route"
 )
 
@@ -124,7 +125,7 @@ func TestMinara_ST21_ATradingSkillStartsInADiscoverTurn(t *testing.T) {
 	t.Parallel()
 	e := engine(t, folder(t, skills{"perps": text("perps", "id: perps.trade", "routing: {stages: [decide]}")}))
 	want(t, "stages", routed(t, e, "show me SOL").Stages, "discover")
-	_, prompt := activate(t, began(t, e, "show me SOL"), "perps.trade")
+	_, prompt := activate(t, suitetest.Turn(t, e, "show me SOL"), "perps.trade")
 	if !strings.Contains(prompt, "Body of perps.") {
 		t.Errorf("the text is not in the prompt:\n%s", prompt)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
@@ -312,11 +313,7 @@ func TestC27LastLayerOfThePrompt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.described(w.global(), "a: Does a.")
-	e, err := deft.Open(t.Context(), deft.Options{Workspace: w.ws, Home: w.home, Environ: []string{"MINIMAX_DATA_DIR=" + w.data}, Dialect: skill.MiniMax, Project: registry.ProjectAlways})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := suitetest.Engine(t, deft.Options{Workspace: w.ws, Home: w.home, Environ: []string{"MINIMAX_DATA_DIR=" + w.data}, Dialect: skill.MiniMax, Project: registry.ProjectAlways})
 	s, err := e.NewSession(t.Context(), deft.SessionOptions{Project: "Remember the milk."})
 	if err != nil {
 		t.Fatal(err)

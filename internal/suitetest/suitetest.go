@@ -1,5 +1,6 @@
-// Package suitetest counts the tests of a conformance suite, so that each suite can
-// hold that every line of its document is a test.
+// Package suitetest is what the conformance suites share: it counts their tests, so that
+// each suite can hold that every line of its document is a test, and it opens engines,
+// sessions and turns for the length of a test.
 //
 // It is for tests alone; what a suite's lines are belongs to the suite.
 package suitetest
