@@ -45,6 +45,7 @@ type program struct {
 	Script      string              // "sed", "awk": the first operand is a program
 	OldDash     string              // letters of a first operand without a dash, as of tar
 	Operands    int                 // more operands than these write; 0 = no bound
+	Plus        string              // why an operand that begins with "+" makes a question
 	Always      string              // why every use makes a question
 }
 
@@ -173,6 +174,8 @@ func (s *optionScan) operand(word string) string {
 	first := len(s.operands) == 0
 	s.operands = append(s.operands, word)
 	switch {
+	case s.p.Plus != "" && strings.HasPrefix(word, "+"):
+		return fmt.Sprintf("%q of %s %s", clip(word), s.name, s.p.Plus)
 	case s.p.Names && !shellcmd.HarmlessName(word):
 		return fmt.Sprintf("%s may set %q", s.name, clip(word))
 	case s.p.Assigns && strings.Contains(word, "="):
@@ -218,7 +221,6 @@ func (s *optionScan) match(word string, list []string) string {
 			if hasValue && name+"=" == o {
 				return o
 			}
-		case o == "+":
 		case s.p.Words:
 			// Programs with whole words take one dash or two.
 			if name == o || name == "-"+o {
