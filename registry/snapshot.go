@@ -10,7 +10,7 @@ import (
 // State is what became of one entry in arbitration.
 type State string
 
-// The states; see the discovery specification, section 6.
+// The states, from usable to absent.
 const (
 	Available State = "available"
 	Disabled  State = "disabled"

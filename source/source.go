@@ -46,7 +46,7 @@ const (
 // LinkRule says which symbolic links a directory source follows.
 type LinkRule string
 
-// The link rules of the discovery specification, section 2.
+// The link rules.
 const (
 	LinksStay  LinkRule = "stay"  // project roots: links stay in the repository or end in another configured root
 	LinksLeave LinkRule = "leave" // other kinds: links of folders and of SKILL.md may leave the root

@@ -29,7 +29,7 @@ type Skill struct {
 	TreeDepth   int   // directory levels in it
 }
 
-// DefaultSkill returns the bounds of the format specification, section 9.
+// DefaultSkill returns the bounds of the format.
 func DefaultSkill() Skill {
 	return Skill{
 		File: 1 << 20, Header: 64 << 10, Nodes: 1000, Depth: 16, Sidecar: 64 << 10,
@@ -76,7 +76,7 @@ type Scan struct {
 	Braces      int           // expansions of one glob
 }
 
-// DefaultScan returns the bounds of the discovery specification, section 2.
+// DefaultScan returns the bounds of a walk over folders.
 func DefaultScan() Scan {
 	return Scan{
 		Skills: 100_000, Directories: 200_000, Depth: 6, Glob: 16, Time: 60 * time.Second,
@@ -129,7 +129,7 @@ type Session struct {
 	Discovered  int // deferred tools that were found and are shown
 }
 
-// DefaultSession returns the bounds of the activation specification.
+// DefaultSession returns the bounds of one session.
 func DefaultSession() Session {
 	return Session{
 		Active: 20, Patches: 200, SetSkills: 8, SetTokens: 20_000, PromptBytes: 64 << 10,
