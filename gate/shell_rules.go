@@ -90,17 +90,16 @@ func EvalBash(rules []Rule, command string, env ShellEnv) BashVerdict {
 	if err != nil {
 		return e.unread(command, err)
 	}
-	out := BashVerdict{}
 	views := e.views(script, 0)
 	for _, v := range []Verdict{Deny, Ask} {
 		if rule, why := e.forbids(v, script, views); why != "" {
 			return BashVerdict{Verdict: v, Rule: rule, Reason: why}
 		}
 	}
-	if rule, ok := e.everything(); ok && oddLine(command) == "" {
+	if rule, ok := e.everything(); ok && len(script.Commands) > 0 {
 		return BashVerdict{Verdict: Allow, Rule: rule}
 	}
-	out.Verdict = Allow
+	out := BashVerdict{Verdict: Allow}
 	for _, c := range script.Commands {
 		p := e.covered(c)
 		if p.Verdict != Allow {
@@ -118,13 +117,6 @@ func EvalBash(rules []Rule, command string, env ShellEnv) BashVerdict {
 		out.Rule = out.Parts[0].Rule
 	}
 	return out
-}
-
-func oddLine(command string) string {
-	if strings.TrimSpace(command) == "" {
-		return "the command is empty"
-	}
-	return ""
 }
 
 type shellEval struct {

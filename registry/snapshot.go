@@ -10,7 +10,7 @@ import (
 // State is what became of one entry in arbitration.
 type State string
 
-// The states, from usable to absent.
+// The states.
 const (
 	Available State = "available"
 	Disabled  State = "disabled"
