@@ -112,6 +112,9 @@ type Options struct {
 	SkillTools toolset.Options
 	NoFiles    bool // leave out the tools that read and write the workspace
 
+	// Commands says how what skills want to have run is confined; zero = nothing runs.
+	Commands Commands
+
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
 	// Places are directories that are no sources and that Explain looks at too.

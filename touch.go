@@ -19,6 +19,7 @@ type work struct {
 	view  *registry.View
 	env   source.Env
 	inner *session.Session // set before the first turn
+	runs  *runs            // runs what its skills want to have run
 
 	mu   sync.Mutex
 	now  []string // touched since the last turn began

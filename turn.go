@@ -71,6 +71,7 @@ type Session struct {
 // NewSession starts a conversation. Close it.
 func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, err error) {
 	w := &work{view: e.registry.Own(), env: source.Env{Workspace: e.o.Workspace}}
+	w.runs = &runs{e: e, w: w}
 	defer func() {
 		if err != nil {
 			w.view.Close()
@@ -129,6 +130,9 @@ func (e *Engine) idle() time.Duration {
 	}
 	return toolset.OnDemandIdle
 }
+
+// runs runs what skills of the session want to have run.
+func (s *Session) runs() *runs { return s.work.runs }
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.inner.ID() }

@@ -172,7 +172,7 @@ func (r *Runner) inside(dir string) (string, error) {
 		return "", fmt.Errorf("%w: %q is not an absolute directory that exists", ErrDir, dir)
 	}
 	for _, root := range r.o.Roots {
-		if real == root || strings.HasPrefix(real, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator)) {
+		if within(real, root) {
 			return real, nil
 		}
 	}
@@ -202,20 +202,42 @@ func (r *Runner) environment(q Request) []string {
 }
 
 // policy is what a run may reach. It is made for each run: what is protected depends on
-// what lies in the workspace now.
+// what lies in the workspace now. A workspace inside the folder of a skill can be read only.
 func (r *Runner) policy(s SkillRef) sandbox.Policy {
 	p := sandbox.Policy{
 		Read:   slices.Clone(r.o.Read),
-		Write:  slices.Concat(r.o.Roots, r.o.Write),
 		Denied: sandbox.Denied(r.o.Home, r.o.Roots, r.o.Own...),
 	}
 	for _, root := range r.o.Roots {
 		p.Protected = append(p.Protected, sandbox.Protected(root, r.o.Home)...)
 	}
-	p.Protected = append(p.Protected, r.o.Keep...)
+	keep := slices.Clone(r.o.Keep)
 	if s.Dir != "" {
 		p.Read = append(p.Read, s.Dir)
-		p.Protected = append(p.Protected, s.Dir)
+		keep = append(keep, s.Dir)
+	}
+	for _, dir := range slices.Clone(keep) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			keep = append(keep, real)
+		}
+	}
+	for _, dir := range slices.Concat(r.o.Roots, r.o.Write) {
+		if slices.ContainsFunc(keep, func(k string) bool { return within(dir, k) }) {
+			p.Read = append(p.Read, dir)
+			continue
+		}
+		p.Write = append(p.Write, dir)
+		for _, k := range keep {
+			held := func(path string) bool { return within(k, path) }
+			if within(k, dir) && !slices.ContainsFunc(p.Protected, held) {
+				p.Protected = append(p.Protected, k)
+			}
+		}
 	}
 	return p
+}
+
+// within reports whether path is dir or below it; both are clean and absolute.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/skill"
 )
@@ -14,6 +15,14 @@ func (a *app) box() *sandbox.Box {
 		a.confining = sandbox.New(sandbox.Options{HelperPath: a.proc.Helper, TempRoot: a.proc.Getenv("TMPDIR")})
 	})
 	return a.confining
+}
+
+// commands says how what skills want to have run is confined in this run. Data and cache
+// are no folders of ours in this sense: the first holds skills, the second nothing secret.
+func (r *run) commands() deft.Commands {
+	return deft.Commands{
+		Box: r.app.box(), TempRoot: r.proc.Getenv("TMPDIR"), Own: []string{r.dirs.Config, r.dirs.State, r.dirs.Run},
+	}
 }
 
 // signalsABI is the version of Landlock from which signals to other processes of the same

@@ -29,8 +29,8 @@ var mayImport = map[string][]string{
 	"store":            {"skill"},
 	"command":          {"skill", "command/sandbox"},
 	"command/sandbox":  {"skill"},
-	"session":          {"skill", "source", "registry", "gate"},
-	"toolset":          {"skill", "source", "registry", "session", "gate"},
+	"session":          {"skill", "source", "registry", "gate", "command"},
+	"toolset":          {"skill", "source", "registry", "session", "gate", "command"},
 	"agent": {
 		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate", "agent/model",
 	},
@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"builtin":       {"skill"}, // reads what a shipped skill says of itself
 	"": {
 		"skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
-		"gate", "agent", "agent/model", "builtin", "command/sandbox",
+		"gate", "agent", "agent/model", "builtin", "command", "command/sandbox",
 	},
 	"internal/evals": {"skill", "source", "registry", "route", "search"},
 	"internal/config": {
@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "store", "command/sandbox",
+		"internal/cli/text", "store", "command", "command/sandbox",
 	},
 	"internal/cli/text": {},
 	"cmd/deft":          {"", "internal/cli"},

@@ -1,0 +1,55 @@
+//go:build unix
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/deftskills/deft/command/sandbox"
+)
+
+func TestSkillFoldersCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	real, err := filepath.EvalSymlinks(p.work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(real, name) }
+	if err := os.Mkdir(in("shared"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(in("shared"), in("skills")); err != nil {
+		t.Fatal(err)
+	}
+	r := p.runner(t, func(o *Options, _ *sandbox.Options) {
+		o.Keep = []string{in("skills"), in(".agents/skills"), in("more"), filepath.Join(p.home, "skills")}
+	})
+	got := r.policy(SkillRef{Dir: in("deep/one")})
+	for _, want := range []string{"skills", "shared", "more", "deep/one", ".agents"} {
+		if !slices.Contains(got.Protected, in(want)) {
+			t.Errorf("%s can be written: %q", want, got.Protected)
+		}
+	}
+	for _, none := range []string{in(".agents/skills"), filepath.Join(p.home, "skills")} {
+		if slices.Contains(got.Protected, none) {
+			t.Errorf("%s is held twice, or lies where nothing is written", none)
+		}
+	}
+	if !slices.Equal(got.Write, []string{real}) {
+		t.Errorf("write %q", got.Write)
+	}
+}
+
+func TestAWorkspaceInsideASkillIsReadOnly(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	r := p.runner(t, func(o *Options, _ *sandbox.Options) { o.Write = []string{p.home} })
+	got := r.policy(SkillRef{Dir: filepath.Dir(r.o.Roots[0])})
+	if !slices.Contains(got.Read, r.o.Roots[0]) || len(got.Write) != 0 {
+		t.Errorf("read %q, write %q", got.Read, got.Write)
+	}
+}
