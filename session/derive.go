@@ -37,6 +37,18 @@ type Effective struct {
 	Discovered    []string          // deferred tools that are shown; without doubles, in the order of finding
 	Env           map[string]string // of what the agent runs: the context's, then the host's, then that of the patches
 	Context       Context
+
+	// Reported is the tool policy that was declared last: by the turn's patches, else by
+	// the session's, alone and with its scope. It is what dialect blade tells of tools. What
+	// holds is told by Allow and Deny: no patch takes away what another one denies.
+	Reported *Reported
+}
+
+// Reported is what one patch declares about tools. Allow may be empty, or Deny, not both.
+type Reported struct {
+	Scope       Scope
+	Owner       Owner
+	Allow, Deny []string
 }
 
 // listModes says what a skill's allow list means; dialects that are not named keep it.
@@ -70,8 +82,8 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 	}
 	prompts := appendPrompt(nil, base.Prompt)
 	l.each(func(a *Applied) {
-		if a.Skill != nil {
-			e.Current = a.Skill
+		if now := a.active(); now != nil {
+			e.Current = now
 		}
 		if a.Model != nil {
 			e.Model, e.Effort = orElse(a.Model.ID, e.Model), orElse(a.Model.Effort, e.Effort)
@@ -86,6 +98,7 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 			e.Context = e.Context.merge(a.Context.Value)
 		}
 		e.addTools(a, mode, inForce[a.Seq])
+		e.report(a)
 	})
 	e.Deny, e.Discovered = unique(e.Deny), unique(e.Discovered)
 	e.Prompt = strings.Join(prompts, promptJoint)
@@ -134,6 +147,18 @@ func (e *Effective) addTools(a *Applied, mode gate.ListMode, allow []string) {
 		}
 	}
 	e.Skills = append(e.Skills, g)
+}
+
+// report takes the policy of a patch for the one that was declared last.
+func (e *Effective) report(a *Applied) {
+	if a.Tools == nil || len(a.Tools.Allow.Entries) == 0 && len(a.Tools.Deny) == 0 {
+		return
+	}
+	scope := ScopeSession
+	if a.Scope == ScopeTurn {
+		scope = ScopeTurn
+	}
+	e.Reported = &Reported{Scope: scope, Owner: a.Owner, Allow: a.Tools.Allow.Entries, Deny: a.Tools.Deny}
 }
 
 // allowInForce tells for each patch (by Seq) the allow list that holds in its name:

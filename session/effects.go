@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/skill"
@@ -43,7 +44,7 @@ func (c *candidate) brought(t *Turn) {
 	if own == nil || !c.act.effectful() || textOnly(t.s.o.Dialect) {
 		return
 	}
-	if own.Prompt != "" {
+	if strings.TrimSpace(own.Prompt) != "" {
 		c.prompt = &own.Prompt
 	}
 	env, bad := checkEnv(own.Env, true)

@@ -198,7 +198,7 @@ func (t *Turn) Ready(address string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ready := t.ready[address]
-	t.s.Layers().each(func(a *Applied) { ready = ready || a.Skill != nil && a.Skill.Address == address })
+	t.s.Layers().each(func(a *Applied) { ready = ready || a.active() != nil && a.Skill.Address == address })
 	return ready
 }
 
@@ -207,7 +207,7 @@ func (t *Turn) ActiveSkill(name string) (Activation, bool) {
 	want := t.s.own.name(name)
 	var found *Activation
 	t.s.Layers().each(func(a *Applied) {
-		if a.Skill != nil && a.Skill.answersTo(want) {
+		if a.active() != nil && a.Skill.answersTo(want) {
 			found = a.Skill
 		}
 	})

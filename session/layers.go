@@ -93,12 +93,30 @@ type Provenance struct {
 }
 
 // Applied is a patch in a layer. Seq grows over the life of a session. Set is not 0
-// for the members of one replacing set, whose allow lists are united.
+// for the members of one replacing set, whose allow lists are united. Past marks what a
+// skill said of tools that is active no more: in dialect blade a later skill takes the
+// place of an earlier one, and the lists of that one hold on.
 type Applied struct {
 	Patch
 	Provenance
-	Seq int
-	Set int
+	Seq  int
+	Set  int
+	Past bool
+}
+
+// active returns the skill that the patch keeps active, nil = none.
+func (a *Applied) active() *Activation {
+	if a.Past {
+		return nil
+	}
+	return a.Skill
+}
+
+// pass returns what is left of the patch of a skill that another one took the place of.
+func (a Applied) pass() Applied {
+	a.Patch = Patch{Scope: a.Scope, Owner: a.Owner, Skill: a.Skill, Tools: a.Tools}
+	a.Past = true
+	return a
 }
 
 // Layers holds the patches of a session and of its turn, each in order of
@@ -121,7 +139,7 @@ func (l Layers) Len() int { return len(l.session) + len(l.turn) }
 func (l Layers) With(a Applied) Layers { return l.with(a, false) }
 
 // with is With; stacked, a skill's prompt and environment stand beside those of the
-// skills before it.
+// skills before it, and a skill that brings none where one before it did takes its place.
 func (l Layers) with(a Applied, stacked bool) Layers {
 	layer := &l.session
 	if a.Scope == ScopeTurn {
@@ -134,10 +152,16 @@ func (l Layers) with(a Applied, stacked bool) Layers {
 			continue
 		}
 		skills = skills && (a.Set == 0 || a.Set != old.Set) // a set is one
-		if skills && !(stacked && a.Prompt != nil) || a.Prompt != nil && old.Owner == a.Owner {
+		if skills && stacked && !a.Past && (old.Prompt != nil && a.Prompt == nil || old.Env != nil && a.Env == nil) {
+			if old.Tools == nil {
+				continue
+			}
+			old = old.pass()
+		}
+		if skills && !stacked || a.Prompt != nil && old.Owner == a.Owner {
 			old.Prompt = nil
 		}
-		if skills && !(stacked && a.Env != nil) {
+		if skills && !stacked {
 			old.Env = nil
 		}
 		if a.Discovery != nil && a.Discovery.Reset {

@@ -122,8 +122,8 @@ func (s *Session) Layers() Layers { return s.state.Load().layers }
 func (s *Session) Active() []Activation {
 	var out []Activation
 	s.Layers().each(func(a *Applied) {
-		if a.Skill != nil {
-			out = append(out, *a.Skill)
+		if now := a.active(); now != nil {
+			out = append(out, *now)
 		}
 	})
 	return out

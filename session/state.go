@@ -31,7 +31,8 @@ type Saved struct {
 	Actor Actor       `json:"actor,omitempty"`
 	Turn  int         `json:"turn,omitempty"`
 	At    time.Time   `json:"at"`
-	Set   int         `json:"set,omitempty"` // equal for the members of one set
+	Set   int         `json:"set,omitempty"`  // equal for the members of one set
+	Past  bool        `json:"past,omitempty"` // what the skill says of tools is all that is left of it
 
 	OwnerKind OwnerKind      `json:"owner_kind,omitempty"`
 	OwnerID   string         `json:"owner_id,omitempty"`
@@ -84,7 +85,7 @@ func (s *Session) State() State {
 	s.mu.Unlock()
 	st := State{Schema: stateSchema, Session: s.id, Turns: turns}
 	for _, a := range s.Layers().session {
-		v := Saved{Actor: a.Actor, Turn: a.Provenance.Turn, At: a.At, Set: a.Set}
+		v := Saved{Actor: a.Actor, Turn: a.Provenance.Turn, At: a.At, Set: a.Set, Past: a.Past}
 		if k := a.Skill; k != nil {
 			v.Skill = &SavedSkill{
 				ID: k.ID, Name: k.Name, Source: k.SourceID, Trust: k.Trust, Scope: k.Scope, Digest: k.Digest, File: k.Record.Skill.File,
@@ -245,7 +246,11 @@ func (r *resumption) activate(c *candidate, v Saved) error {
 		return err
 	}
 	c.act.Turn, c.act.At, c.act.Scope, c.act.InResult, c.act.Resumed = v.Turn, v.At, ScopeSession, k.InResult, true
-	r.layers = r.layers.with(c.applied(r.turn, v.Set), r.s.own.stacks)
+	a := c.applied(r.turn, v.Set)
+	if v.Past {
+		a = a.pass()
+	}
+	r.layers = r.layers.with(a, r.s.own.stacks)
 	r.report.Restored = append(r.report.Restored, c.act.Address)
 	return nil
 }

@@ -160,7 +160,7 @@ func (s *Session) audit(ctx context.Context, e Event, before, after Layers) erro
 func (l Layers) addresses() []string {
 	var out []string
 	l.each(func(a *Applied) {
-		if a.Skill != nil {
+		if a.active() != nil {
 			out = append(out, a.Owner.ID)
 		}
 	})
@@ -171,7 +171,7 @@ func (l Layers) addresses() []string {
 func (s *Session) checkLimits(l Layers) error {
 	skills, prompt, found := 0, 0, map[string]bool{}
 	l.each(func(a *Applied) {
-		if a.Skill != nil {
+		if a.active() != nil {
 			skills++
 		}
 		if a.Prompt != nil {

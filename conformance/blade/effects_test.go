@@ -1,6 +1,7 @@
 package blade
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,12 +117,118 @@ func TestBlade_E12_path_by_args(t *testing.T) {
 	}
 }
 
+// reported is what the session tells of tools: lists and scope, "" = no policy.
+func reported(s *session.Session) string {
+	r := s.Effective().Reported
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v %v %s", r.Allow, r.Deny, r.Scope)
+}
+
+// current is the name of the current skill, "" = none.
+func current(s *session.Session) string {
+	if now := s.Effective().Current; now != nil {
+		return now.Name
+	}
+	return ""
+}
+
+func TestBlade_J01_policy_restored(t *testing.T) {
+	t.Parallel()
+	s, turn := talk(t)
+	host(t, turn, session.ScopeSession, deny("Bash"))
+	host(t, turn, session.ScopeTurn, session.Patch{Tools: &session.ToolPolicy{Allow: skill.ToolList{Declared: true, Entries: []string{"Read"}}}})
+	want(t, "during", reported(s), "[Read] [] turn")
+	turn.End()
+	want(t, "after", reported(s), "[] [Bash] session")
+}
+
+func TestBlade_J02_policy_through_skill(t *testing.T) {
+	t.Parallel()
+	s, turn := talk(t, with("x", map[string]any{"activeScope": "turn"}))
+	host(t, turn, session.ScopeSession, deny("Bash"))
+	start(t, turn, "x")
+	want(t, "during", []string{reported(s), current(s)}, []string{"[] [Bash] session", "x"})
+	turn.End()
+	want(t, "after", []string{reported(s), current(s)}, []string{"[] [Bash] session", ""})
+}
+
+func TestBlade_J03_session_skill_keeps(t *testing.T) {
+	t.Parallel()
+	s, turn := talk(t, define("x"))
+	host(t, turn, session.ScopeSession, deny("Bash"))
+	start(t, turn, "x")
+	want(t, "policy", []string{reported(s), current(s)}, []string{"[] [Bash] session", "x"})
+}
+
 func TestBlade_J04_no_policy(t *testing.T) {
 	t.Parallel()
 	d := with("x", map[string]any{"activeScope": "turn"})
 	s, turn := talk(t, d)
 	start(t, turn, "x")
-	want(t, "policy", []any{s.Effective().Allow, s.Effective().Deny, s.Layers().Turn()[0].Tools == nil}, []any{[][]string{}, []string{}, true})
+	want(t, "policy", []any{reported(s), s.Effective().Allow, s.Effective().Deny}, []any{"", [][]string{}, []string{}})
+}
+
+// history are the owners of the patches of a layer.
+func history(layer []session.Applied) []string {
+	var out []string
+	for _, a := range layer {
+		out = append(out, a.Owner.ID)
+	}
+	return out
+}
+
+func TestBlade_J05_prompt_env_kept(t *testing.T) {
+	t.Parallel()
+	s, turn := talk(t, with("base", map[string]any{"systemPromptAppend": "Mind.", "environment": map[string]any{"A": "1"}}), with("temp", map[string]any{"activeScope": "turn"}))
+	start(t, turn, "base")
+	start(t, turn, "temp")
+	inForce := []any{"Mind.", map[string]string{"A": "1"}}
+	want(t, "during", []any{s.Effective().Prompt, s.Effective().Env}, inForce)
+	turn.End()
+	want(t, "after", []any{s.Effective().Prompt, s.Effective().Env}, inForce)
+	want(t, "history", [][]string{history(s.Layers().Session()), history(s.Layers().Turn())}, [][]string{{"base"}, {}})
+}
+
+func TestBlade_J06_same_scope_reset(t *testing.T) {
+	t.Parallel()
+	s, turn := talk(t, with("first", map[string]any{"systemPromptAppend": "one"}), define("second"))
+	start(t, turn, "first")
+	start(t, turn, "second")
+	want(t, "append, history", []any{s.Effective().Prompt, history(s.Layers().Session())}, []any{"", []string{"second"}})
+}
+
+// The lists of a skill that another one took the place of hold on, also in a session
+// that goes on elsewhere.
+func TestAResetLeavesTheLists(t *testing.T) {
+	t.Parallel()
+	first := with("first", map[string]any{"systemPromptAppend": "one", "deniedTools": []string{"Bash"}})
+	zero := with("zero", map[string]any{"systemPromptAppend": "zero"})
+	last := with("last", map[string]any{"systemPromptAppend": "last", "environment": map[string]any{"A": "1"}})
+	s, turn := talk(t, first, define("second"), zero, last)
+	for _, name := range []string{"first", "second", "zero", "last"} {
+		start(t, turn, name)
+	}
+	want(t, "policy", []any{reported(s), s.Effective().Deny}, []any{"[] [Bash] session", []string{"Bash"}})
+	names := func(s *session.Session) (out []string) {
+		for _, a := range s.Active() {
+			out = append(out, a.Name)
+		}
+		return out
+	}
+	want(t, "active", names(s), []string{"second", "zero", "last"})
+	turn.End()
+	again, report, err := session.Resume(t.Context(), s.State(), session.Options{Snapshots: of(t, data(first, define("second"), zero, last)), Dialect: skill.Blade})
+	if err != nil || len(report.Problems) > 0 {
+		t.Fatal(report, err)
+	}
+	want(t, "resumed", []any{names(again), again.Effective().Deny, again.Effective().Prompt, again.Effective().Env},
+		[]any{names(s), s.Effective().Deny, s.Effective().Prompt, s.Effective().Env})
+	if gone, err := turnOf(t, again).Deactivate("first"); !gone || err != nil {
+		t.Error(gone, err)
+	}
+	want(t, "ended", again.Effective().Deny, []string{})
 }
 
 func TestBlade_J07_same_scope_stack(t *testing.T) {
@@ -130,6 +237,19 @@ func TestBlade_J07_same_scope_stack(t *testing.T) {
 	start(t, turn, "first")
 	start(t, turn, "second")
 	want(t, "prompt", s.Effective().Prompt, "one\n\n---\n\ntwo")
+}
+
+func TestBlade_J08_host_append_first(t *testing.T) {
+	t.Parallel()
+	s, err := session.New(t.Context(), session.Options{
+		Snapshots: of(t, data(with("x", map[string]any{"systemPromptAppend": "the skill's"}))), Dialect: skill.Blade,
+		Base: session.Base{Prompt: "the host's"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, turnOf(t, s), "x")
+	want(t, "prompt", s.Effective().Prompt, "the host's\n\n---\n\nthe skill's")
 }
 
 func TestBlade_J09_env_last_wins(t *testing.T) {
