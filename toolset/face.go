@@ -180,14 +180,22 @@ func (s shape) Normalize(args json.RawMessage) json.RawMessage { return normal(s
 // sees, but that arguments which it does not know are let through. The handler leaves
 // them aside and says so.
 func (s shape) Accepts() json.RawMessage {
-	var wide map[string]json.RawMessage
-	if s.o.Strict || json.Unmarshal(s.spec.Input, &wide) != nil {
+	if s.o.Strict {
 		return s.spec.Input
+	}
+	return widened(s.spec.Input)
+}
+
+// widened is a schema that lets arguments through which it does not know.
+func widened(schema json.RawMessage) json.RawMessage {
+	var wide map[string]json.RawMessage
+	if json.Unmarshal(schema, &wide) != nil {
+		return schema
 	}
 	delete(wide, "additionalProperties")
 	out, err := json.Marshal(wide)
 	if err != nil {
-		return s.spec.Input
+		return schema
 	}
 	return out
 }

@@ -20,6 +20,7 @@ var synonyms = [...][]string{
 	{"names", "skillNames", "skill_names"},
 	{"topK", "top_k"},
 	{"path", "file_path", "filePath"},
+	{"dir", "cwd", "workdir"},
 }
 
 // spellings returns every spelling of an argument, the given one first.

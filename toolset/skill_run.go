@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 )
@@ -16,12 +17,15 @@ const (
 	maxScriptArg  = 64 << 10 // bytes of one argument
 	maxStdin      = 1 << 20  // bytes of standard input
 	maxScripts    = 20       // names after an unknown one
+	scriptOutput  = 1 << 20  // bytes kept of each stream
+	scriptTail    = 96 << 10 // bytes of each stream that a model gets of a script that failed
 )
 
-// ScriptRunner runs scripts of skills in a sandbox. What a model can repair or has to
-// know is a *ScriptError; any other error is the host's. Safe for concurrent use.
+// ScriptRunner runs scripts of skills in a sandbox and keeps at most 1 MiB of each stream.
+// What a model can repair or has to know is a *command.ScriptError; any other error is the
+// host's. Safe for concurrent use.
 type ScriptRunner interface {
-	Run(ctx context.Context, c ScriptCall) (ScriptResult, error)
+	Run(ctx context.Context, c ScriptCall) (command.Result, error)
 }
 
 // ScriptCall is one script to run. The runner compares what it runs with the tree digest
@@ -33,32 +37,13 @@ type ScriptCall struct {
 	Stdin  string
 }
 
-// ScriptResult is how a script ended. Stdout and Stderr are cut by the runner, which
-// says so in them.
-type ScriptResult struct {
-	Exit      int    `json:"exit"`
-	Signal    string `json:"signal"` // "" = it ended by itself
-	Reason    string `json:"reason"` // why it was stopped; "" = it was not
-	Stdout    string `json:"stdout"`
-	Stderr    string `json:"stderr"`
-	Truncated bool   `json:"truncated"`
-	Millis    int64  `json:"ms"`
-	Level     string `json:"level"` // of the sandbox
-}
-
-// ScriptError says why a script was not run: script_drift, script_interpreter,
-// sandbox_unavailable, or a code of the host.
-type ScriptError struct{ Code, Message string }
-
-func (e *ScriptError) Error() string { return e.Message }
-
 // NoSandbox is the ScriptRunner of a host that allows scripts where nothing confines
 // them yet: every call is refused and nothing runs.
 type NoSandbox struct{}
 
 // Run refuses.
-func (NoSandbox) Run(context.Context, ScriptCall) (ScriptResult, error) {
-	return ScriptResult{}, &ScriptError{"sandbox_unavailable", "there is no sandbox here to run it in"}
+func (NoSandbox) Run(context.Context, ScriptCall) (command.Result, error) {
+	return command.Result{Exit: -1}, &command.ScriptError{Code: "sandbox_unavailable", Message: "there is no sandbox here to run it in"}
 }
 
 // runTool runs one script of an active skill.
@@ -98,9 +83,11 @@ func (t *runTool) Call(ctx context.Context, c Call) (Result, error) {
 	case !slices.Contains(act.Scripts, path):
 		return refuse("script_unknown", unknownScript(script, act)), nil
 	}
-	got, err := t.o.Scripts.Run(ctx, ScriptCall{Skill: act.Record, Script: path, Args: args, Stdin: stdin})
-	var told *ScriptError
+	res, err := t.o.Scripts.Run(ctx, ScriptCall{Skill: act.Record, Script: path, Args: args, Stdin: stdin})
+	var told *command.ScriptError
 	switch {
+	case ctx.Err() != nil:
+		return Result{}, ctx.Err()
 	case errors.As(err, &told):
 		r := refuse(told.Code, fmt.Sprintf("Not run: %s. Go on without it.", told.Message))
 		r.Retry = RetryFinal
@@ -108,7 +95,11 @@ func (t *runTool) Call(ctx context.Context, c Call) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	}
-	return ran(path, got), nil
+	r := ended(show(path), ran(res, scriptOutput).tails())
+	if r.IsError {
+		r.Code = "script_failed"
+	}
+	return r, nil
 }
 
 func unknownScript(script string, act session.Activation) string {
@@ -125,20 +116,4 @@ func unknownScript(script string, act session.Activation) string {
 		text += "."
 	}
 	return text
-}
-
-// ran reports how a script ended.
-func ran(script string, got ScriptResult) Result {
-	text := fmt.Sprintf("%s exited %d in %d ms (sandbox: %s)", show(script), got.Exit, got.Millis, show(got.Level))
-	if got.Stdout != "" {
-		text += "\n" + strings.TrimSuffix(got.Stdout, "\n")
-	}
-	if got.Stderr != "" {
-		text += "\nstderr:\n" + strings.TrimSuffix(got.Stderr, "\n")
-	}
-	r := Result{Text: text, Structured: got, Meta: Meta{Truncated: got.Truncated}}
-	if got.Exit != 0 || got.Signal != "" {
-		r.Code, r.IsError = "script_failed", true
-	}
-	return r
 }

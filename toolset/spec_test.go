@@ -36,7 +36,8 @@ func (noSearch) Search(context.Context, *registry.Snapshot, string, []string, in
 var noScripts = NoSandbox{}
 
 func allTools() []Tool {
-	return append(Skills(Options{Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Files(FileOptions{Workspace: "/w"})...)
+	tools := append(Skills(Options{Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Files(FileOptions{Workspace: "/w"})...)
+	return append(tools, Shell(ShellOptions{Runs: &shellRuns{}, Dir: "/w"})...)
 }
 
 // otherTools are the tools of every dialect but deft.
@@ -44,7 +45,7 @@ func otherTools() map[string][]Tool {
 	out := map[string][]Tool{}
 	for _, d := range skill.Dialects() {
 		if d != skill.Deft {
-			out[string(d)] = Skills(Options{Dialect: d, Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts})
+			out[string(d)] = append(Skills(Options{Dialect: d, Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Shell(ShellOptions{Dialect: d, Runs: &shellRuns{}})...)
 		}
 	}
 	out["mastra on demand"] = Skills(Options{Dialect: skill.Mastra, OnDemand: OnDemandOnly, Searcher: noSearch{}})
@@ -98,7 +99,7 @@ func TestDescriptionsAndSchemasAreGolden(t *testing.T) {
 
 var (
 	placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
-	coded       = regexp.MustCompile("`([A-Za-z]+)`")
+	coded       = regexp.MustCompile("`([A-Za-z_]+)`")
 )
 
 // TestDescriptionsNameTheParametersOfTheirSchema keeps text and schema together: a
@@ -126,7 +127,7 @@ func TestDescriptionsNameTheParametersOfTheirSchema(t *testing.T) {
 			for _, m := range coded.FindAllStringSubmatch(head, -1) {
 				named[m[1]] = true
 			}
-			for _, m := range regexp.MustCompile("`([A-Za-z]+)`:").FindAllStringSubmatch(rest, -1) {
+			for _, m := range regexp.MustCompile("`([A-Za-z_]+)`:").FindAllStringSubmatch(rest, -1) {
 				named[m[1]] = true
 			}
 		}
@@ -147,6 +148,7 @@ func TestSchemasAreValidAndAcceptWhatTheyShould(t *testing.T) {
 		"skill": `{"name":"a","arguments":"x"}`, "skill_read": `{"name":"a","path":"b","startLine":1}`, "skill_search": `{"query":"q","topK":3}`,
 		"activate_skills": `{"ids":[]}`, "deactivate_skill": `{"name":"a"}`, "read": `{"path":"a"}`, "write": `{"path":"a","content":""}`,
 		"edit": `{"path":"a","edits":[{"old":"a","new":""}]}`, "glob": `{"pattern":"*"}`, "grep": `{"pattern":"x"}`, "todo": `{"items":[{"text":"a","status":"done"}]}`,
+		"bash":      `{"command":"ls","timeout_s":3,"dir":"a"}`,
 		"skill_run": `{"name":"a","script":"scripts/x.sh","args":["a"]}`, "tool_search": `{"query":"q"}`, "tool_invoke": `{"tool":"t","input":{"any":1}}`,
 	}
 	for _, tool := range allTools() {

@@ -30,6 +30,10 @@ type Spec struct {
 	// it away. The host's lists may.
 	Steers bool
 
+	// Shell says that the argument command is a line for a shell: the gate judges what it
+	// would start.
+	Shell bool
+
 	// Requires are names of skills that must be active before the tool is shown or runs.
 	Requires []string
 }

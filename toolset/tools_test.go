@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/deftskills/deft/command"
+	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
@@ -22,6 +25,7 @@ func TestEveryDialectHasAWholeTable(t *testing.T) {
 	for _, k := range kinds {
 		known[k.base] = true
 	}
+	known[NameShell] = true
 	all := faces()
 	for _, d := range skill.Dialects() {
 		if len(all[string(d)]) == 0 {
@@ -204,11 +208,11 @@ func TestInvokeStandsForTheInnerCall(t *testing.T) {
 // scripts is a ScriptRunner that keeps what it was asked.
 type scripts struct {
 	asked  []ScriptCall
-	result ScriptResult
+	result command.Result
 	err    error
 }
 
-func (s *scripts) Run(_ context.Context, c ScriptCall) (ScriptResult, error) {
+func (s *scripts) Run(_ context.Context, c ScriptCall) (command.Result, error) {
 	s.asked = append(s.asked, c)
 	return s.result, s.err
 }
@@ -221,7 +225,7 @@ func TestScriptsOfActiveSkillsRun(t *testing.T) {
 		"b/SKILL.md": md("b", "", "x\n"),
 	})
 	h := newHouse(t, root)
-	r := &scripts{result: ScriptResult{Stdout: "one\n", Stderr: "two\n", Millis: 7, Level: "files"}}
+	r := &scripts{result: command.Result{Stdout: []byte("one\n"), Stderr: []byte("two\n"), Reason: sandbox.Exited, Duration: 7 * time.Millisecond, Level: sandbox.Files}}
 	h.o.Scripts = r
 	tool := with(t, h.o, NameSkillRun)
 	there := func() bool { return tool.(Passing).Present(Now{Active: h.s.Active()}) }
@@ -258,7 +262,7 @@ func TestScriptsOfActiveSkillsRun(t *testing.T) {
 		t.Errorf("%d runs", len(r.asked))
 	}
 	r.result.Exit = 3
-	if res := h.call(NameSkillRun, args("name", "a", "script", "scripts/t.py")); res.Code != "script_failed" || !res.IsError || res.Structured.(ScriptResult).Exit != 3 {
+	if res := h.call(NameSkillRun, args("name", "a", "script", "scripts/t.py")); res.Code != "script_failed" || !res.IsError || res.Structured.(RunResult).Exit != 3 {
 		t.Errorf("%+v", res)
 	}
 	h.o.Scripts = NoSandbox{}
@@ -280,7 +284,7 @@ func TestScriptsNeedAGrant(t *testing.T) {
 	write(t, root, map[string]string{"a/SKILL.md": md("a", "", "x\n"), "a/scripts/run.sh": "echo"})
 	for trust, there := range map[source.Trust]bool{source.Trusted: true, source.Workspace: false, source.Untrusted: false} {
 		h := newHouse(t, t.TempDir(), source.Dir(root, source.DirOptions{Info: source.Info{ID: "x", Kind: source.User, Trust: trust}}))
-		h.o.Scripts = &scripts{}
+		h.o.Scripts = &scripts{result: command.Result{Reason: sandbox.Exited}}
 		h.call(NameSkill, args("name", "a"))
 		if got := with(t, h.o, NameSkillRun).(Passing).Present(Now{Active: h.s.Active()}); got != there {
 			t.Errorf("%s: there %v", trust, got)
