@@ -35,6 +35,9 @@ type Commands struct {
 	// Inline is what the host says of commands in the texts of skills. The zero Mode counts
 	// as command.Allow: what sources and trust forbid stays forbidden.
 	Inline command.Policy
+	// NoShell leaves out the shell tool for the model, which is there with the tools for
+	// files; NoScripts the tool that runs scripts of skills.
+	NoShell, NoScripts bool
 	// Hooks lets hooks of skills run commands; false = only hooks that are words.
 	Hooks bool
 }

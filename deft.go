@@ -78,6 +78,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{o: o, catalog: catalog.New(catalog.Config{Counter: o.Counter}), indexed: map[string]*registry.Snapshot{}}
 	e.skills = o.SkillTools
 	e.skills.Dialect, e.skills.Style, e.skills.Searcher, e.skills.Tier = o.Dialect, o.Style, searcher{e, nil}, e.tierOf
+	if e.skills.Scripts == nil && o.runsScripts() {
+		e.skills.Scripts = toolset.NoSandbox{} // of a session's own; see newTools
+	}
 	e.tools = e.newTools(nil)
 	e.env = o.environment(e.tools)
 	env := o.sourceEnv()

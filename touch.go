@@ -20,6 +20,7 @@ type work struct {
 	env   source.Env
 	inner *session.Session // set before the first turn
 	runs  *runs            // runs what its skills want to have run
+	spill *spill           // keeps what is too long for the model
 
 	mu   sync.Mutex
 	now  []string // touched since the last turn began

@@ -2,6 +2,7 @@ package deft
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -72,6 +73,9 @@ type Session struct {
 func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, err error) {
 	w := &work{view: e.registry.Own(), env: source.Env{Workspace: e.o.Workspace}}
 	w.runs = &runs{e: e, w: w}
+	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			w.view.Close()
@@ -86,8 +90,10 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	if sink == nil {
 		sink = unrecorded{}
 	}
+	paths := e.paths()
+	paths.Readable = append(paths.Readable, w.spill.dir)
 	door, err := gate.New(gate.Options{
-		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Auto: o.Auto, StrictStages: o.StrictStages, Paths: e.paths(),
+		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Auto: o.Auto, StrictStages: o.StrictStages, Paths: paths,
 		Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -106,7 +112,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	talk := &shown{thread: e.catalog.Thread()}
 	runner, err := agent.New(agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, talk}, Confirmer: o.Confirm,
-		SkillTools: e.skills, MaxTools: e.o.MaxTools,
+		SkillTools: e.skills, MaxTools: e.o.MaxTools, Spill: w.spill.keep,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -179,7 +185,7 @@ func (s *Session) Effective() session.Effective { return s.inner.Effective() }
 func (s *Session) Close() error {
 	s.runner.Forget(s.inner.ID())
 	s.work.view.Close()
-	return s.inner.Close()
+	return errors.Join(s.inner.Close(), s.work.spill.close())
 }
 
 // Tools describes every tool that a session has, whatever a turn shows of them.
@@ -196,6 +202,10 @@ func (e *Engine) Tools() []toolset.Spec {
 func (e *Engine) newTools(w *work) []toolset.Tool {
 	skills, files := e.skills, toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.paths().ReadDenied}
 	if w != nil {
+		files.Outputs = w.spill.dir
+		if e.o.SkillTools.Scripts == nil && skills.Scripts != nil {
+			skills.Scripts = scripts{e, w}
+		}
 		skills.Searcher = searcher{e, w}
 		files.Touched = func(file string) { w.touch(file); w.inner.Touch(file) }
 	}
@@ -203,6 +213,7 @@ func (e *Engine) newTools(w *work) []toolset.Tool {
 	if !e.o.NoFiles {
 		tools = append(tools, toolset.Files(files)...)
 	}
+	tools = append(tools, e.shell(w)...)
 	return append(tools, e.o.Tools...)
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/deftskills/deft/toolset"
 )
 
-// grace is how long a cancelled tool may take to return before it is left behind.
-const grace = 2 * time.Second
+// grace is how long a cancelled tool may take to return before it is left behind: a shell
+// command gets two seconds to end by itself and is waited for after it was killed.
+const grace = 5 * time.Second
 
 // Normalizer is a Tool that takes other spellings of its arguments. What it returns
 // is what the gate checks and what runs.

@@ -32,11 +32,6 @@ type ShellOptions struct {
 	Runs command.Runs
 	// Dir is the workspace, absolute: where commands start.
 	Dir string
-	// Env returns what is added to the environment of a run, NAME=value; nil = nothing.
-	Env func() []string
-	// Ran is told that a command was run, which may have changed any file of the workspace;
-	// nil = nobody.
-	Ran func()
 }
 
 // Shell returns the tool that runs shell commands in the workspace, none where o has
@@ -52,7 +47,7 @@ func Shell(o ShellOptions) []Tool {
 	}
 	f := faces()[string(d)][NameShell]
 	t := &shellTool{o: o, spec: Spec{
-		Name: orElse(f.As, NameShell), Description: description(orElse(f.Text, NameShell)), Toolset: "shell", Shell: true,
+		Name: orElse(f.As, NameShell), Description: description(orElse(f.Text, NameShell)), Toolset: "shell", Shell: "command",
 		Input: json.RawMessage(shellSchema), Tier: gate.ReadOnly, Mode: Parallel,
 	}}
 	if f.Input != nil {
@@ -92,6 +87,15 @@ func (t *shellTool) Normalize(args json.RawMessage) json.RawMessage {
 // description of their own.
 func (t *shellTool) Accepts() json.RawMessage { return widened(t.spec.Input) }
 
+// Raise says how much consent a command needs; see gate.ShellTier.
+func (t *shellTool) Raise(c gate.Call) (gate.Tier, string) {
+	var args struct{ Command string }
+	if json.Unmarshal(c.Args, &args) != nil || args.Command == "" {
+		return gate.AlwaysConfirm, "what a command does is known by its text"
+	}
+	return gate.ShellTier(args.Command, gate.ShellEnv{Dir: c.Dir})
+}
+
 func (t *shellTool) Call(ctx context.Context, c Call) (Result, error) {
 	in := parseInput(c.Input)
 	text, _ := in.text("command", maxCommand, true)
@@ -112,18 +116,12 @@ func (t *shellTool) Call(ctx context.Context, c Call) (Result, error) {
 		Kind: command.KindTool, Script: text, Shell: "bash", Dir: t.dir(dir),
 		Timeout: time.Duration(seconds) * time.Second, MaxOutput: shellOutput,
 	}
-	if t.o.Env != nil {
-		q.Env = t.o.Env()
-	}
 	res, err := t.o.Runs.Run(ctx, q)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
 	if err != nil {
 		return unstarted(err)
-	}
-	if t.o.Ran != nil {
-		t.o.Ran()
 	}
 	r := ended("the command", ran(res, shellOutput))
 	r.Text = in.note() + r.Text

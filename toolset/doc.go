@@ -1,6 +1,6 @@
 // Package toolset holds the tools that a model calls: those that concern skills, those
-// that find and call other tools, and the six that concern files of the workspace and
-// the list of things to do.
+// that find and call other tools, the six that concern files of the workspace and the
+// list of things to do, and the one that runs shell commands.
 //
 // What belongs here: one file a tool with its schema, its description for the model
 // (text/<tool>.md), and its handler; which tools exist when; the texts of refusals.
@@ -17,6 +17,7 @@
 // under which names and when, dialects.json (read by face.go); the moments themselves,
 // expose.go; names and other spellings of arguments, input.go and normal.go; the
 // reading of a skill's files, skill_read.go; loading on demand, on_demand.go; tools that
-// are not in the model's list, tool_search.go; scripts, skill_run.go; confinement to the
+// are not in the model's list, tool_search.go; scripts, skill_run.go; shell commands, bash.go; how a run ended,
+// ran.go; confinement to the
 // workspace, workspace.go; ignore files, ignore.go.
 package toolset

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/deftskills/deft/gate"
@@ -27,6 +28,35 @@ func (t *fileReadTool) Spec() Spec {
 	}
 }
 
+// file reads a file of the workspace, or a kept output.
+func (t *fileReadTool) file(arg string) (rel string, raw []byte, err error) {
+	if name, ok := t.w.output(arg); ok {
+		root, err := t.w.openOutputs()
+		if err != nil {
+			return arg, nil, err
+		}
+		defer root.Close()
+		raw, _, err := readWhole(root, filepath.ToSlash(name))
+		return arg, raw, err
+	}
+	if rel, err = t.w.relative(arg); err != nil {
+		return rel, nil, err
+	}
+	root, err := t.w.open()
+	if err != nil {
+		return rel, nil, err
+	}
+	defer root.Close()
+	if raw, _, err = readWhole(root, rel); err != nil {
+		return rel, nil, err
+	}
+	if real, err := target(root, rel); err == nil {
+		t.w.seen.put(real, raw)
+		t.w.touched(rel)
+	}
+	return rel, raw, nil
+}
+
 func (t *fileReadTool) Call(ctx context.Context, c Call) (Result, error) {
 	in := parseInput(c.Input)
 	arg, _ := in.text("path", 4096, true)
@@ -37,22 +67,9 @@ func (t *fileReadTool) Call(ctx context.Context, c Call) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	rel, err := t.w.relative(arg)
+	rel, raw, err := t.file(arg)
 	if err != nil {
 		return t.w.refusal(arg, err), nil
-	}
-	root, err := t.w.open()
-	if err != nil {
-		return t.w.refusal(arg, err), nil
-	}
-	defer root.Close()
-	raw, _, err := readWhole(root, rel)
-	if err != nil {
-		return t.w.refusal(arg, err), nil
-	}
-	if real, err := target(root, rel); err == nil {
-		t.w.seen.put(real, raw)
-		t.w.touched(rel)
 	}
 	text, ok := decodeText(raw)
 	if !ok {

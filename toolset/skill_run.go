@@ -51,9 +51,11 @@ type runTool struct{ shape }
 
 const skillRunSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":512},"script":{"type":"string","maxLength":1024},"args":{"type":"array","items":{"type":"string","maxLength":65536},"maxItems":256},"stdin":{"type":"string","maxLength":1048576}},"required":["name","script"],"additionalProperties":false}`
 
-// Present implements Passing: somebody's code has to count.
+// Present implements Passing: somebody's code has to count, and there has to be what
+// confines it, where the runner can tell.
 func (t *runTool) Present(n Now) bool {
-	return slices.ContainsFunc(n.Active, runnable)
+	able, ok := t.o.Scripts.(interface{ Able(context.Context) error })
+	return slices.ContainsFunc(n.Active, runnable) && (!ok || able.Able(context.Background()) == nil)
 }
 
 func runnable(a session.Activation) bool { return a.Granted && len(a.Scripts) > 0 }

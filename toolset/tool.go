@@ -30,9 +30,9 @@ type Spec struct {
 	// it away. The host's lists may.
 	Steers bool
 
-	// Shell says that the argument command is a line for a shell: the gate judges what it
-	// would start.
-	Shell bool
+	// Shell is the argument that holds a command line, of which the gate judges what it
+	// would start; "" = there is none.
+	Shell string
 
 	// Requires are names of skills that must be active before the tool is shown or runs.
 	Requires []string

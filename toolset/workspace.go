@@ -29,6 +29,9 @@ type FileOptions struct {
 	Todo      *Todo                      // the session's list; nil = a new one
 	Denied    func(absolute string) bool // files that no tool may read; nil = none
 	Touched   func(file string)          // told each file, below the workspace, that was read or written; nil = nobody
+	// Outputs is a folder, absolute and real, from which files can be read by their absolute
+	// paths: outputs that were too long for the model. "" = there is none.
+	Outputs string
 }
 
 // Files returns the tools for files of the workspace and for the list of things to
@@ -44,7 +47,7 @@ func Files(o FileOptions) []Tool {
 	if o.Touched == nil {
 		o.Touched = func(string) {}
 	}
-	w := &workspace{dir: filepath.Clean(o.Workspace), seen: o.Seen, denied: o.Denied, touched: o.Touched}
+	w := &workspace{dir: filepath.Clean(o.Workspace), outputs: o.Outputs, seen: o.Seen, denied: o.Denied, touched: o.Touched}
 	return []Tool{
 		&fileReadTool{w}, &writeTool{w}, &editTool{w}, &globTool{w}, &grepTool{w}, &todoTool{o.Todo},
 	}
@@ -77,6 +80,7 @@ func (s *Seen) get(rel string) (sum [sha256.Size]byte, ok bool) {
 // workspace is the one door to files for the file tools.
 type workspace struct {
 	dir     string
+	outputs string // "" = there are none
 	seen    *Seen
 	denied  func(string) bool
 	touched func(string)
@@ -108,6 +112,18 @@ func (w *workspace) relative(arg string) (string, error) {
 
 // open opens the workspace itself; the caller closes it.
 func (w *workspace) open() (*os.Root, error) { return os.OpenRoot(w.dir) }
+
+// openOutputs opens the folder of kept outputs; the caller closes it.
+func (w *workspace) openOutputs() (*os.Root, error) { return os.OpenRoot(w.outputs) }
+
+// output returns the name of a kept output that an absolute path names.
+func (w *workspace) output(arg string) (name string, ok bool) {
+	if w.outputs == "" || !filepath.IsAbs(arg) {
+		return "", false
+	}
+	rel, err := filepath.Rel(w.outputs, filepath.Clean(arg))
+	return rel, err == nil && filepath.IsLocal(rel)
+}
 
 // readWhole returns the content of a regular file. The type is asked before the file
 // is opened, because opening a FIFO waits for a writer.

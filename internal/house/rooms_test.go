@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"command":          {"skill", "command/sandbox"},
 	"command/sandbox":  {"skill"},
 	"session":          {"skill", "source", "registry", "gate", "command"},
-	"toolset":          {"skill", "source", "registry", "session", "gate", "command"},
+	"toolset":          {"skill", "source", "registry", "session", "gate", "command", "command/sandbox"},
 	"agent": {
 		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate", "agent/model",
 	},
