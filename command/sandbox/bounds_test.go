@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,64 @@ func TestNothingOutlivesARun(t *testing.T) {
 	}
 }
 
+// Every bound is there when the program begins: it asks first thing.
+func TestAProgramBeginsWithItsBounds(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
+		for range 5 {
+			res := run(t.Context(), sandbox.Command{
+				Argv: []string{"cat", "/proc/self/limits"}, Timeout: time.Minute, Memory: 1 << 31, OpenFiles: 77, FileSize: 1 << 21,
+			})
+			got := strings.Join(strings.Fields(string(res.Stdout)), " ")
+			for _, want := range []string{
+				"address space 2147483648 2147483648", "cpu time 61 61", "file size 2097152 2097152", "open files 77 77", "core file size 0 0",
+			} {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in %s", want, got)
+				}
+			}
+			if strings.Contains(got, "processes unlimited") {
+				t.Errorf("no bound on processes: %s", got)
+			}
+		}
+	})
+}
+
+// With the network allowed a program reaches its host's, at every level.
+func TestANetworkThatIsAllowedIsReached(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	for _, level := range walls {
+		dir := public(t)
+		box := ownBox(t, public(t))
+		if found := box.Probe(t.Context()); found.Level < level {
+			t.Log(found.Missing(level))
+			continue
+		}
+		res, err := box.Run(t.Context(), sandbox.Command{
+			Argv: []string{"bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", listener.Addr().(*net.TCPAddr).Port)},
+			Dir:  dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
+			Level: level, AtMost: level, Policy: sandbox.Policy{Write: []string{dir}, Network: true},
+		})
+		if err != nil || res.Exit != 0 {
+			t.Errorf("%v: %v %s %+v", level, err, res.Stderr, res)
+		}
+	}
+}
+
 func TestACancelledRunEndsWithoutItsLastStep(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
@@ -129,8 +188,7 @@ func TestBoundsOfARun(t *testing.T) {
 			}},
 		"files": {`i=0; while :; do i=$((i+1)); : > "$TMPDIR/$i"; done`, sandbox.Command{Timeout: time.Minute, TempFiles: 300},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Quota && res.Why == "temp" }},
-		// The bound on memory comes a moment after the start.
-		"memory": {"sleep 1; exec dd if=/dev/zero of=/dev/null bs=2G count=1", sandbox.Command{Timeout: time.Minute},
+		"memory": {"exec dd if=/dev/zero of=/dev/null bs=2G count=1", sandbox.Command{Timeout: time.Minute},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Exited && res.Exit != 0 }},
 		"processor": {"while :; do :; done", sandbox.Command{Timeout: 300 * time.Millisecond},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.TimedOut }},

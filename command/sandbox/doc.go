@@ -22,6 +22,7 @@
 //	a run seen from the host            run.go, stop.go, capture.go
 //	what the helper is told, and says   plan.go
 //	the helper                          helper_linux.go, spawn_linux.go, reap_linux.go
+//	the moment between fork and program launch_linux.go
 //	files and network: Landlock         landlock_linux.go
 //	system calls that are refused       seccomp_linux.go, seccomp_linux_*.go
 //	mounts of the level full            mounts_linux.go, holds_linux.go

@@ -35,14 +35,10 @@ func (h *helper) wait() event {
 	}
 }
 
-// clear kills until no child is left, and returns how many were there at first.
+// clear kills until no child is left, and returns how many were there at first. Mostly
+// there is none, and then no process is looked for.
 func (h *helper) clear() int {
-	first := -1
-	for {
-		n := h.signal(unix.SIGKILL)
-		if first < 0 {
-			first = n
-		}
+	for first := 0; ; {
 		for {
 			pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 			if errors.Is(err, syscall.ECHILD) {
@@ -52,6 +48,7 @@ func (h *helper) clear() int {
 				break
 			}
 		}
+		first = max(first, h.signal(unix.SIGKILL))
 		time.Sleep(time.Millisecond) // a killed process takes a moment to end
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,33 +31,16 @@ func (h *helper) spawn() error {
 	}
 	h.pid = s.pid
 	_ = h.report.Encode(event{Group: h.pid}) // whom the host ends should the helper be gone
-	h.bind()
 	return nil
 }
 
-// bindTries is how often bind begins again; a program that starts others faster than
-// they are found is stopped by its count, its deadline or its host.
-const bindTries = 50
-
-// bind sets the limits that the helper itself can't have: for the program, and for what it
-// may have started in the moment before. It ends when nobody is without them.
-func (h *helper) bind() {
-	for range bindTries {
-		again := false
-		for _, pid := range append([]int{h.pid}, descendants(os.Getpid())...) {
-			for _, b := range h.plan.Limits {
-				var was unix.Rlimit
-				l := unix.Rlimit{Cur: b.Value, Max: b.Value}
-				// An error means that the process has ended already.
-				if unix.Prlimit(pid, b.Resource, &l, &was) == nil && was.Max > b.Value {
-					again = true
-				}
-			}
-		}
-		if !again {
-			return
-		}
+// start starts the program from the calling thread.
+func (h *helper) start() (int, error) {
+	l, err := newLaunch(h.plan)
+	if err != nil {
+		return 0, err
 	}
+	return l.start(h.plan.Argv[0])
 }
 
 // onOwnThread runs f on a thread that is not the process's first one and that ends with f.
@@ -71,39 +53,6 @@ func onOwnThread(f func()) {
 		}
 		f()
 	}()
-}
-
-// start starts the program. Limits are those of a whole process: what the helper can live
-// with it takes before, for good, so that the program never is without them; bind sets the
-// others a moment later. A helper without memory or threads would end, and nobody would
-// answer for the run.
-func (h *helper) start() (int, error) {
-	argv, attr := h.plan.Argv, &syscall.ProcAttr{
-		Dir: h.plan.Dir, Env: h.plan.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
-	}
-	for _, b := range h.plan.Limits {
-		if b.Resource == unix.RLIMIT_AS || b.Resource == unix.RLIMIT_NPROC || b.Resource == unix.RLIMIT_CPU {
-			continue
-		}
-		if err := setHard(b); err != nil {
-			return 0, &stepError{"rlimit", err}
-		}
-	}
-	pid, err := syscall.ForkExec(argv[0], argv[1:], attr)
-	if err != nil {
-		return 0, &stepError{"exec", &os.PathError{Op: "exec", Path: argv[0], Err: err}}
-	}
-	return pid, nil
-}
-
-func setHard(b bound) error {
-	var l syscall.Rlimit
-	if err := syscall.Getrlimit(b.Resource, &l); err != nil {
-		return err
-	}
-	l.Max = min(b.Value, l.Max)
-	l.Cur = l.Max
-	return syscall.Setrlimit(b.Resource, &l)
 }
 
 // confine binds the calling thread, and so what it starts.

@@ -162,7 +162,7 @@ func (b *Box) startWith(p plan, cmd *exec.Cmd) (*helped, error) {
 		ExtraFiles: []*os.File{planRead, reportWrite}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if p.Level == Full {
-		ownWorld(help.SysProcAttr)
+		ownWorld(help.SysProcAttr, p.Network)
 	}
 	if err := b.o.Start(help); err != nil {
 		planWrite.Close()
@@ -173,9 +173,12 @@ func (b *Box) startWith(p plan, cmd *exec.Cmd) (*helped, error) {
 }
 
 // ownWorld asks for namespaces in which the user is who they are, with the right to mount
-// until the program starts.
-func ownWorld(attr *syscall.SysProcAttr) {
-	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET
+// until the program starts. With network the one of the host stays.
+func ownWorld(attr *syscall.SysProcAttr, network bool) {
+	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if !network {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
