@@ -42,6 +42,9 @@ type SessionOptions struct {
 	// Confirm puts the gate's questions to a person; nil = every question is a refusal.
 	Confirm agent.Confirmer
 	Auto    gate.Tier // questions up to this tier are answered yes; at most gate.AlwaysConfirm
+	Mode    gate.Mode // "" = gate.Default
+	// ToolSources bounds the tools to those of some sources; zero = all.
+	ToolSources agent.ToolSources
 	// StrictStages bounds tools by the stages of each turn; see gate.Options.
 	StrictStages bool
 	// Identity is the first block of the prompt; "" = deft's own skeleton.
@@ -93,7 +96,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	paths := e.paths()
 	paths.Readable = append(paths.Readable, w.spill.dir)
 	door, err := gate.New(gate.Options{
-		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Auto: o.Auto, StrictStages: o.StrictStages, Paths: paths,
+		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Paths: paths,
 		Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -101,7 +104,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	}
 	inner, report, err := openSession(ctx, o.Resume, session.Options{
 		ID: o.ID, Kept: o.Kept, Agents: o.Agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
-		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(),
+		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(), Models: o.known(),
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 	})
@@ -112,7 +115,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	talk := &shown{thread: e.catalog.Thread()}
 	runner, err := agent.New(agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, talk}, Confirmer: o.Confirm,
-		SkillTools: e.skills, MaxTools: e.o.MaxTools, Spill: w.spill.keep,
+		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -127,6 +130,17 @@ func openSession(ctx context.Context, st *session.State, o session.Options) (*se
 	}
 	s, err := session.New(ctx, o)
 	return s, session.ResumeReport{}, err
+}
+
+// known tells whether a model is there; nil = the host does not say.
+func (o SessionOptions) known() func(id string) bool {
+	if o.Models == nil {
+		return nil
+	}
+	return func(id string) bool {
+		_, ok := o.Models(id)
+		return ok
+	}
 }
 
 // idle is how long what was loaded on demand outlives its last turn.

@@ -40,6 +40,7 @@ type promptParts struct {
 	prompt                 string   // what active skills and the host append
 	notes                  []string // for the model, about this turn
 	reminder               string   // of a skill that the person named
+	more                   string   // tools that can be found
 }
 
 // blocks lays the parts out in the one order there is. Empty blocks are left out.
@@ -52,6 +53,7 @@ func (p promptParts) blocks() []Block {
 		{Name: "active_session", Text: p.activeText(session.ScopeSession)},
 		{Name: "active_turn", Text: p.activeText(session.ScopeTurn)},
 		{Name: "routed", Text: p.catalog.Tail.Text},
+		{Name: "more_tools", Text: p.more},
 		{Name: "pending", Text: strings.Join(p.notes, "\n")},
 		{Name: "reminder", Text: p.reminder},
 	}

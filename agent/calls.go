@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,6 +79,7 @@ func (t *turn) group(g []*pending) {
 	}
 	elapsed := t.handle(run)
 	for _, p := range g {
+		t.patch(p)
 		if !p.settled {
 			p.result.Text = t.fit(p.spec.Name, p.result.Text)
 			if p.result.Meta.Confirmed {
@@ -89,6 +91,25 @@ func (t *turn) group(g []*pending) {
 		t.emit(Event{Type: ToolFinished, Call: e})
 	}
 	t.tellChanges(before, t.s.Active())
+}
+
+// patch applies what a call changes of the session, if it succeeded. Where the session
+// cannot take the change, the call has failed.
+func (t *turn) patch(p *pending) {
+	if p.settled || p.result.IsError {
+		return
+	}
+	t.wrote = append(t.wrote, p.result.Meta.Wrote...)
+	if p.result.Patch == nil {
+		return
+	}
+	change := *p.result.Patch
+	change.Owner = session.Owner{Kind: session.OwnerTool, ID: p.call.Name}
+	by := session.Provenance{Actor: session.ActorModel, Tool: p.call.Name, CallID: p.call.ID}
+	if _, err := t.turn.Apply(change, by); err != nil {
+		code := cmp.Or(codeOf(err), "internal")
+		p.result = toolset.Result{Text: errorText(code, err.Error(), ""), Code: code, IsError: true}
+	}
 }
 
 // tellChanges tells which skills a group of calls started and ended.

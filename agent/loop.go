@@ -10,6 +10,7 @@ import (
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/internal/tokens"
+	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -40,6 +41,7 @@ func (t *turn) loop() (Stop, error) {
 		t.identify(step.Calls)
 		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text, Calls: sendable(step.Calls)})
 		t.answer = step.Text
+		t.hear()
 		if len(step.Calls) == 0 {
 			return endOf(step.Stop), nil
 		}
@@ -164,13 +166,27 @@ func (t *turn) request(noTools bool) model.Request {
 	return req
 }
 
+// hear tells the session what was said so far, for the dialects that take the files of
+// a conversation from it.
+func (t *turn) hear() {
+	if !t.s.Hears() {
+		return
+	}
+	said := []session.Said{}
+	for _, list := range [][]model.Message{t.r.history(t.s.ID()), {{Role: model.User, Text: t.in.Text}}, t.messages} {
+		for _, m := range list {
+			if m.Role != model.ToolRole {
+				said = append(said, session.Said{Text: m.Text})
+			}
+		}
+	}
+	t.s.Hear(append(said, session.Said{Wrote: t.wrote}))
+}
+
 // exposed returns the tools that the model is shown in this step.
 func (t *turn) exposed() []toolset.Spec {
 	effective := t.s.Effective()
-	out := slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
-		return s.Deferred && !slices.Contains(effective.Discovered, s.Name) || !t.visible(s.Name) ||
-			!exposes(effective, s) || len(t.lacking(t.r.tools[s.Name], s, nil)) > 0
-	})
+	out := slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool { return t.withheld(effective, s) != "" })
 	if t.plan.Shape != nil {
 		for i := range out {
 			out[i] = t.plan.Shape(out[i])
@@ -197,6 +213,9 @@ func (t *turn) shown() func(string) bool {
 // away stays visible here: the gate refuses it and says which skill it is.
 func (t *turn) visible(name string) bool {
 	if p, ok := t.r.tools[name].(toolset.Passing); ok && !p.Present(t.now()) {
+		return false
+	}
+	if tool := t.r.tools[name]; tool != nil && !t.r.d.Sources.admits(tool.Spec()) {
 		return false
 	}
 	return !slices.Contains(t.plan.Hidden, name)

@@ -53,8 +53,22 @@ func (o *Turn) Prompt() (system, user string) {
 	return tail(stable, ""), tail(blocks, o.t.in.Text)
 }
 
+// Session returns the session of the turn.
+func (o *Turn) Session() *session.Session { return o.t.s }
+
 // Tools returns the tools that the model may be shown now; ask again after each step.
 func (o *Turn) Tools() []toolset.Spec { return o.t.exposed() }
+
+// Withheld says why the model is not shown a tool now: one of the Withheld constants, or
+// of the session's; "" = it is shown, or there is no such tool.
+func (o *Turn) Withheld(tool string) string {
+	for _, s := range o.t.r.specs {
+		if s.Name == tool {
+			return o.t.withheld(o.t.s.Effective(), s)
+		}
+	}
+	return ""
+}
 
 // Call takes the tool calls of one step through gate and handlers and returns their
 // results in the same order. A refusal is a result with IsError, never a Go error.

@@ -31,6 +31,7 @@ func (t *turn) makePlan(preload []route.Preload) error {
 	if t.r.d.Model != nil {
 		in.Window = t.r.d.Model.Info().Window
 	}
+	t.hear()
 	in.Matched, in.Away = t.s.Reach(in.Snapshot)
 	plan, err := t.r.d.Planner.Plan(t.ctx, in)
 	if err != nil {
@@ -190,7 +191,7 @@ func (t *turn) prompt() []Block {
 	return promptParts{
 		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
 		catalog: shown, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
-		notes: t.notes, reminder: t.reminder,
+		notes: t.notes, reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced()),
 	}.blocks()
 }
 

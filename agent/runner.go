@@ -35,6 +35,8 @@ type Deps struct {
 	// counted; the rest is found with tool_search where that is among Tools. 0 = 40,
 	// more than models tell apart well.
 	MaxTools int
+	// Sources bounds the tools to those of some sources; zero = all.
+	Sources ToolSources
 	// SkillTools is what the tools for skills among Tools were made of, for texts that name
 	// them; zero = deft's own.
 	SkillTools toolset.Options

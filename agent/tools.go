@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/toolset"
 )
@@ -23,7 +25,10 @@ func deferred(specs []toolset.Spec, tools map[string]toolset.Tool, most int) []t
 	})
 	n := 0
 	for i := range specs {
-		if specs[i].Toolset == "skills" || specs[i].Deferred {
+		if specs[i].Always {
+			specs[i].Deferred = false
+		}
+		if specs[i].Toolset == "skills" || specs[i].Always || specs[i].Deferred {
 			continue
 		}
 		n++
@@ -65,11 +70,51 @@ func (t *turn) registered() []toolset.Spec {
 }
 
 // exposes reports whether the lists in force leave the tool to the model.
-func exposes(e session.Effective, s toolset.Spec) bool {
-	if s.Steers {
-		return e.ExposesSteering(s.Name)
+func exposes(e session.Effective, s toolset.Spec) bool { return e.Withheld(s.Name, s.Steers) == "" }
+
+// ToolSources are the sources of tools that a host lets count, and how far they must be
+// trusted, as the tools' specs name them. An empty list admits all.
+type ToolSources struct{ Sources, Trusts []string }
+
+func (a ToolSources) admits(s toolset.Spec) bool {
+	in := func(list []string, value, unset string) bool {
+		return len(list) == 0 || slices.Contains(list, cmp.Or(value, unset))
 	}
-	return e.Exposes(s.Name)
+	return in(a.Sources, s.Source, "builtin") && in(a.Trusts, s.Trust, "trusted")
+}
+
+// Why a model is not shown a tool, beside the reasons of the lists in force.
+const (
+	WithheldSource   = "source-policy"    // its source is none of those that count
+	WithheldPlan     = "plan-mode-hidden" // nothing but reading is possible now
+	WithheldDeferred = "deferred"         // it is found first
+	WithheldSkill    = "skill-required"   // it works with a skill that is not active
+	WithheldAbsent   = "not-here"         // it comes and goes, or the turn has no use for it
+)
+
+// withheld says why the model is not shown a tool in this step; "" = it is.
+func (t *turn) withheld(e session.Effective, s toolset.Spec) string {
+	switch {
+	case !t.r.d.Sources.admits(s):
+		return WithheldSource
+	case !t.visible(s.Name):
+		return WithheldAbsent
+	case t.s.Hides() && t.r.d.Gate.Explain(t.gateCall("", s.Name, nil)).Code == gate.CodePlanMode:
+		return WithheldPlan
+	case e.Withheld(s.Name, s.Steers) != "":
+		return e.Withheld(s.Name, s.Steers)
+	case s.Deferred && !slices.Contains(e.Discovered, s.Name):
+		return WithheldDeferred
+	case len(t.lacking(t.r.tools[s.Name], s, nil)) > 0:
+		return WithheldSkill
+	}
+	return ""
+}
+
+// announced are the tools that the model can find and is not shown.
+func (t *turn) announced() []toolset.Spec {
+	e := t.s.Effective()
+	return slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool { return t.withheld(e, s) != WithheldDeferred })
 }
 
 // Requirer is a Tool that needs skills to be active before it runs, beyond those of its

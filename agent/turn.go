@@ -36,6 +36,7 @@ type turn struct {
 	messages []model.Message // of this turn, after the request
 	account  account
 	repeats  repeats
+	wrote    []string // files that tools wrote, for the dialects that hear
 	answer   string
 }
 

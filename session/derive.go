@@ -219,23 +219,31 @@ func declares(a *Applied) bool {
 // Exposes reports whether the tool is to be declared to the model: every allow list
 // names it in some form and no deny names it whole. The tools that steer skills
 // themselves stay callable under any allow list of a skill.
-func (e Effective) Exposes(tool string) bool { return e.exposes(tool, toolrule.AlwaysCallable(tool)) }
+func (e Effective) Exposes(tool string) bool {
+	return e.Withheld(tool, false) == ""
+}
 
-// ExposesSteering is Exposes for a tool that steers skills, under whatever name.
-func (e Effective) ExposesSteering(tool string) bool { return e.exposes(tool, true) }
+// Why a list in force keeps a tool from the model.
+const (
+	WithheldAllow = "runtime-allow-list" // an allow list does not name it
+	WithheldDeny  = "runtime-deny"       // a deny list names it
+)
 
-func (e Effective) exposes(tool string, steers bool) bool {
+// Withheld says why a tool is not to be declared to the model; "" = it is. steers marks a
+// tool that steers skills under a name of its own: no skill's list takes it away.
+func (e Effective) Withheld(tool string, steers bool) string {
+	why, steers := "", steers || toolrule.AlwaysCallable(tool)
 	for _, g := range e.Skills {
 		list := toolrule.ParseList(g.Deny)
 		if list.DeniesTool(tool) && (g.Source == hostSource || !steers) {
-			return false
+			return WithheldDeny
 		}
 		if g.Mode == gate.Restrict && g.Allow.Declared && !steers &&
 			!toolrule.ParseList(g.Allow.Entries).Mentions(tool) {
-			return false
+			why = WithheldAllow
 		}
 	}
-	return true
+	return why
 }
 
 // hostSource marks entries of Effective.Skills that speak for the host, not for a skill.

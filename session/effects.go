@@ -116,7 +116,11 @@ func (c *candidate) override(t *Turn) *ModelOverride {
 	if o == (ModelOverride{}) || !c.act.effectful() || textOnly(t.s.o.Dialect) {
 		return nil
 	}
+	asked := o.ID
 	c.diags = append(c.diags, t.s.checkModel(&o)...)
+	if t.s.literal(c) {
+		o.ID = asked
+	}
 	if o == (ModelOverride{}) {
 		return nil
 	}

@@ -21,6 +21,8 @@ type manner struct {
 	forgets bool // a load whose text is the result of a call leaves nothing behind
 	stacks  bool // prompt and environment of a skill stand beside those of the one before
 	shouts  bool // codes are in capitals
+	hears   bool // files that a model names count as those that a person names, the first few of the conversation
+	hides   bool // what plan mode refuses is not declared to the model
 	reminds bool // a leading slash name is left to the model, with a reminder before it
 }
 
@@ -38,7 +40,7 @@ var manners = map[skill.Dialect]manner{
 		words: absent(withPaths, "skill_manual_only"),
 	},
 	skill.Blade: {
-		layout: sections, exact: true, stacks: true,
+		layout: sections, exact: true, stacks: true, hears: true, hides: true,
 		words: with(absent(withNames), map[string]words{
 			"skill_unreadable": hard("Failed to load skill %q content"),
 			"skill_conditions": func(_ *Turn, r *Refusal) {
@@ -56,6 +58,9 @@ func (s *Session) Reminds() bool { return s.own.reminds }
 
 // Shouts reports whether the dialect writes the codes of its own in capitals.
 func (s *Session) Shouts() bool { return s.own.shouts }
+
+// Hides reports whether tools that plan mode refuses are kept from the model.
+func (s *Session) Hides() bool { return s.own.hides }
 
 // name cleans a name the way the dialect does.
 func (m *manner) name(raw string) string {

@@ -97,7 +97,11 @@ func (s *Session) Begin(ctx context.Context, in TurnInput) (*Turn, error) {
 	if s.pinned == nil || s.o.Pin == PinTurn {
 		s.pinned = s.o.Snapshots.Snapshot()
 	}
-	s.Touch(PathWords(in.Text)...)
+	if s.own.hears {
+		s.Hear([]Said{{Text: in.Text}})
+	} else {
+		s.Touch(PathWords(in.Text)...)
+	}
 	s.turns++
 	s.turn = &Turn{s: s, snap: s.pinned, number: s.turns, text: in.Text, failures: map[string]int{}, ready: map[string]bool{}}
 	return s.turn, nil

@@ -18,7 +18,7 @@ var synonyms = [...][]string{
 	{"startLine", "start_line"},
 	{"endLine", "end_line"},
 	{"names", "skillNames", "skill_names"},
-	{"topK", "top_k"},
+	{"topK", "top_k", "max"},
 	{"path", "file_path", "filePath"},
 	{"dir", "cwd", "workdir"},
 }

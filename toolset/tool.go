@@ -26,6 +26,13 @@ type Spec struct {
 	Mode                       Mode
 	ReadOnly, Deferred         bool
 
+	// Always keeps the tool in the model's list, however many tools there are.
+	Always bool
+
+	// Source is where the tool comes from and Trust how far that is trusted, for hosts that
+	// show the tools of some sources only; see agent.ToolSources. "" = "builtin", "trusted".
+	Source, Trust string
+
 	// Steers says that a model leaves or reads with it what limits it: no skill's list takes
 	// it away. The host's lists may.
 	Steers bool
@@ -77,12 +84,17 @@ type Result struct {
 	IsError    bool
 	Retry      Retry
 	Meta       Meta
+
+	// Patch is what the tool changes of the session; nil = nothing. The loop applies it once
+	// the call has succeeded, before the next one. Its owner is the tool.
+	Patch *session.Patch
 }
 
 // Meta says what happened on the way.
 type Meta struct {
 	Truncated bool
 	Activated []string // names of skills that this call activated
+	Wrote     []string // files that this call wrote, as the call named them
 	Confirmed bool     // the model claimed consent, which counts for nothing and belongs in a log
 }
 

@@ -36,24 +36,25 @@ func (t *toolSearch) Call(_ context.Context, c Call) (Result, error) {
 	if in.fault != nil {
 		return *in.fault, nil
 	}
-	looked := slices.DeleteFunc(slices.Clone(c.Registered), func(s Spec) bool { return !s.Deferred })
+	var known []string
+	if t.face.Discovers {
+		known = c.Turn.Session().Effective().Discovered
+	}
+	looked := slices.DeleteFunc(slices.Clone(c.Registered), func(s Spec) bool { return !s.Deferred || slices.Contains(known, s.Name) })
 	found := rankTools(query, looked)
 	found = found[:min(topK, len(found))]
 	if len(found) == 0 {
 		return Result{Text: in.note() + fmt.Sprintf("No tool matches. %d tools were searched; use other words or go on without.", len(looked))}, nil
 	}
+	res := Result{Structured: found}
 	if t.face.Discovers {
-		names := make([]string, 0, len(found))
-		for _, s := range found {
-			names = append(names, s.Name)
-		}
-		p := session.Patch{Owner: session.Owner{Kind: session.OwnerTool, ID: t.spec.Name}, Discovery: &session.Discovery{Discover: names}}
-		if _, err := c.Turn.Apply(p, session.Provenance{Actor: session.ActorModel, Tool: t.spec.Name, CallID: c.ID}); err != nil {
-			return engineError(err)
-		}
+		res.Patch = &session.Patch{Discovery: &session.Discovery{}}
 	}
 	var parts []string
 	for _, s := range found {
+		if res.Patch != nil {
+			res.Patch.Discovery.Discover = append(res.Patch.Discovery.Discover, s.Name)
+		}
 		parts = append(parts, fmt.Sprintf("%s (%s)\n%s\n%s", show(s.Name), s.Tier, show(firstLine(s.Description)), schemaText(s.Input)))
 	}
 	switch invoke := t.o.Name(NameToolInvoke); {
@@ -62,7 +63,25 @@ func (t *toolSearch) Call(_ context.Context, c Call) (Result, error) {
 	case invoke != "":
 		parts = append(parts, fmt.Sprintf("Call one with %s(tool, input).", invoke))
 	}
-	return Result{Text: in.note() + strings.Join(parts, "\n\n"), Structured: found}, nil
+	res.Text = in.note() + strings.Join(parts, "\n\n")
+	return res, nil
+}
+
+// maxAnnounced is how many tools a prompt names that can be found.
+const maxAnnounced = 12
+
+// Announce is what the prompt says of tools that the model is not shown, where the
+// dialect's tool for finding them adds them to its list; "" for none, and elsewhere.
+func (o Options) Announce(hidden []Spec) string {
+	f, ok := o.face(NameToolSearch)
+	if !ok || !f.Discovers || len(hidden) == 0 {
+		return ""
+	}
+	lines := []string{fmt.Sprintf("More tools can be found with %s:", o.name(NameToolSearch, f))}
+	for _, s := range hidden[:min(maxAnnounced, len(hidden))] {
+		lines = append(lines, fmt.Sprintf("- %s: %s", show(s.Name), show(firstLine(s.Description))))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // rankTools returns the tools in which words of the query occur, best first: a word in

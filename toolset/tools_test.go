@@ -173,10 +173,9 @@ func TestToolSearchFindsDeferredTools(t *testing.T) {
 	if d := h.s.Effective().Discovered; len(d) != 0 {
 		t.Errorf("%v", d)
 	}
-	ask(Options{Dialect: skill.Blade}, "DiscoverTools", `{"query":"send"}`)
-	h.next()
-	if d := h.s.Effective().Discovered; !slices.Equal(d, []string{"send_mail"}) {
-		t.Errorf("%v", d)
+	found := ask(Options{Dialect: skill.Blade}, "DiscoverTools", `{"query":"send"}`)
+	if found.Patch == nil || !slices.Equal(found.Patch.Discovery.Discover, []string{"send_mail"}) {
+		t.Errorf("%+v", found)
 	}
 }
 

@@ -69,5 +69,9 @@ func (w *workspace) change(ctx context.Context, arg string, create, commit bool,
 			return w.refusal(arg, err), nil
 		}
 	}
-	return planned.result(note), nil
+	res := planned.result(note)
+	if commit {
+		res.Meta.Wrote = []string{planned.rel}
+	}
+	return res, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/registry"
-	"github.com/deftskills/deft/skill"
 )
 
 // listing opens a project with one skill a file, "name: header lines".
@@ -23,7 +22,7 @@ func listing(t *testing.T, headers map[string]string) *registry.Snapshot {
 // listedTo is what the dialect shows a model.
 func listedTo(t *testing.T, s *registry.Snapshot, v catalog.View) string {
 	t.Helper()
-	c, err := catalog.New(catalog.Config{}).Render(t.Context(), catalog.Input{Snapshot: s, Dialect: skill.Blade, View: v})
+	c, err := catalog.New(catalog.Config{}).Render(t.Context(), catalog.Input{Snapshot: s, Dialect: dialect, View: v})
 	if err != nil {
 		t.Fatal(err)
 	}

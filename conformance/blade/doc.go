@@ -11,4 +11,10 @@
 //	shell_test.go    A: the fields of commands and hooks
 //	sources_test.go  B: sources and precedence
 //	views_test.go    C: identity, profiles, isolation; D: data skills
+//	catalog_test.go  E: what is listed
+//	tool_test.go     E, F: the tool that loads skills, body and assets
+//	paths_test.go    H: path conditions
+//	policy_test.go   I: which tools are declared; K: tools that are found
+//	effects_test.go  J: patches and layers
+//	loop_test.go     H, J: what concerns a whole turn
 package blade

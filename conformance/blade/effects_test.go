@@ -13,7 +13,7 @@ import (
 // talk is a turn of a session over skills given in code, in the project /P.
 func talk(t *testing.T, defs ...source.Definition) (*session.Session, *session.Turn) {
 	t.Helper()
-	s, err := session.New(t.Context(), session.Options{Snapshots: of(t, data(defs...)), Dialect: skill.Blade, ProjectDir: "/P"})
+	s, err := session.New(t.Context(), session.Options{Snapshots: of(t, data(defs...)), Dialect: dialect, ProjectDir: "/P"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestAResetLeavesTheLists(t *testing.T) {
 	}
 	want(t, "active", names(s), []string{"second", "zero", "last"})
 	turn.End()
-	again, report, err := session.Resume(t.Context(), s.State(), session.Options{Snapshots: of(t, data(first, define("second"), zero, last)), Dialect: skill.Blade})
+	again, report, err := session.Resume(t.Context(), s.State(), session.Options{Snapshots: of(t, data(first, define("second"), zero, last)), Dialect: dialect})
 	if err != nil || len(report.Problems) > 0 {
 		t.Fatal(report, err)
 	}
@@ -242,7 +242,7 @@ func TestBlade_J07_same_scope_stack(t *testing.T) {
 func TestBlade_J08_host_append_first(t *testing.T) {
 	t.Parallel()
 	s, err := session.New(t.Context(), session.Options{
-		Snapshots: of(t, data(with("x", map[string]any{"systemPromptAppend": "the skill's"}))), Dialect: skill.Blade,
+		Snapshots: of(t, data(with("x", map[string]any{"systemPromptAppend": "the skill's"}))), Dialect: dialect,
 		Base: session.Base{Prompt: "the host's"},
 	})
 	if err != nil {

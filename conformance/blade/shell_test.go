@@ -10,7 +10,7 @@ import (
 // field parses a skill with one more line of header and returns the value of its key.
 func field(t *testing.T, key, line string) *skill.Node {
 	t.Helper()
-	s := skill.Parse([]byte("---\nname: x\ndescription: y\n"+line+"\n---\nBody\n"), skill.ParseOptions{Dialect: skill.Blade})
+	s := skill.Parse([]byte("---\nname: x\ndescription: y\n"+line+"\n---\nBody\n"), skill.ParseOptions{Dialect: dialect})
 	if !s.Valid {
 		t.Fatalf("%s: %+v", line, s.Diagnostics)
 	}
@@ -20,7 +20,7 @@ func field(t *testing.T, key, line string) *skill.Node {
 // ruled is what of a shell field is left under a policy of its source, which is trusted.
 func ruled(t *testing.T, line string, source command.Mode) command.Rule {
 	t.Helper()
-	d, _ := command.ParseShell(field(t, "shell", line), skill.Blade)
+	d, _ := command.ParseShell(field(t, "shell", line), dialect)
 	return command.Effective(command.Policy{Mode: command.Allow}, command.Policy{Mode: source, Trusted: true}, d)
 }
 
@@ -30,7 +30,7 @@ func TestBlade_A21_hooks_dropped(t *testing.T) {
   - {type: append_prompt, value: a}
   - {event: UserPromptSubmit, value: b}
   - {event: Nope, type: append_prompt, value: c}
-  - {event: UserPromptSubmit, type: append_prompt, value: d}`), skill.Blade)
+  - {event: UserPromptSubmit, type: append_prompt, value: d}`), dialect)
 	want(t, "diagnostics", len(diags), 3)
 	want(t, "hooks", len(list), 1)
 	want(t, "value", list[0].Value, "d")
@@ -90,7 +90,7 @@ func TestBlade_A27_shell_list(t *testing.T) {
 
 func TestBlade_A28_shell_object(t *testing.T) {
 	t.Parallel()
-	d, _ := command.ParseShell(field(t, "shell", "shell: {enabled: false, allowlist: [git status]}"), skill.Blade)
+	d, _ := command.ParseShell(field(t, "shell", "shell: {enabled: false, allowlist: [git status]}"), dialect)
 	want(t, "enabled", d.Enabled, false)
 	want(t, "prefixes kept", len(d.List.Prefixes), 1)
 }

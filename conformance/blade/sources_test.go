@@ -105,7 +105,7 @@ func TestBlade_B09_BundledBeside(t *testing.T) {
 func dir(path, id string, priority float64) source.Source {
 	return source.Dir(path, source.DirOptions{
 		Info:   source.Info{ID: id, Kind: source.User, Priority: priority},
-		Format: source.Format{Dialect: skill.Blade},
+		Format: source.Format{Dialect: dialect},
 	})
 }
 
@@ -220,7 +220,7 @@ func viewed(t *testing.T, v registry.Views) *registry.Registry {
 			return source.Roots(ctx, e)
 		}
 	}
-	r, err := registry.Open(t.Context(), registry.Config{Dialect: skill.Blade, Trust: registry.ProjectAlways, Views: v})
+	r, err := registry.Open(t.Context(), registry.Config{Dialect: dialect, Trust: registry.ProjectAlways, Views: v})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
-	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -32,7 +31,7 @@ func deskOf(t *testing.T, r *registry.Registry) *desk {
 	t.Helper()
 	d := &desk{t: t, r: r}
 	var err error
-	if d.s, err = session.New(t.Context(), session.Options{Snapshots: d, Dialect: skill.Blade}); err != nil {
+	if d.s, err = session.New(t.Context(), session.Options{Snapshots: d, Dialect: dialect}); err != nil {
 		t.Fatal(err)
 	}
 	if d.turn, err = d.s.Begin(t.Context(), session.TurnInput{}); err != nil {
@@ -50,7 +49,7 @@ func own(t *testing.T, body string, lines ...string) (d *desk, dir string) {
 	return deskOf(t, local(t, p)), dir
 }
 
-func tool() toolset.Tool { return toolset.Skills(toolset.Options{Dialect: skill.Blade})[0] }
+func tool() toolset.Tool { return toolset.Skills(toolset.Options{Dialect: dialect})[0] }
 
 func (d *desk) load(name, args string) string {
 	d.t.Helper()
@@ -81,7 +80,7 @@ func (d *desk) body(args string) string {
 // shown is the description of the tool in a turn of an engine over a project.
 func shown(t *testing.T, p string) string {
 	t.Helper()
-	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
+	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways})
 	turn := suitetest.Turn(t, e, "hello")
 	if system, user := turn.Prompt(); strings.Contains(system+user, "<available_skills>") {
 		t.Errorf("the list is in the prompt too:\n%s\n%s", system, user)
@@ -344,10 +343,13 @@ func TestBlade_D12_model_inherit_literal(t *testing.T) {
 	t.Parallel()
 	def := define("x")
 	def.Model = "inherit"
-	r := of(t, data(def))
-	d := deskOf(t, r)
-	d.load("x", "")
-	want(t, "model", d.s.Effective().Model, "inherit")
+	s, err := session.New(t.Context(), session.Options{Snapshots: of(t, data(def)), Dialect: dialect, Models: func(string) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := start(t, turnOf(t, s), "x")
+	want(t, "override", s.Effective().Model, "inherit") // odd: the id is the word
+	want(t, "warning, and the skill is loaded", []any{codes(res.Loaded[0].Diagnostics), len(res.Loaded)}, []any{"model_unknown", 1})
 }
 
 // The tool that loads skills stays, whatever the list of a loaded skill says.
@@ -355,7 +357,7 @@ func TestALoadedListLeavesTheLoader(t *testing.T) {
 	t.Parallel()
 	p := project(t, "skills/other")
 	put(t, filepath.Join(p, "skills/x/SKILL.md"), "---\nname: x\ndescription: d\nallowed-tools: [Read]\n---\nBody.\n")
-	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: skill.Blade, NoBuiltin: true, Project: registry.ProjectAlways})
+	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways})
 	turn := suitetest.Turn(t, e, "hello")
 	for _, name := range []string{"x", "other"} {
 		res := turn.Call(model.Call{ID: name, Name: "Skill", Input: json.RawMessage(`{"skill":"` + name + `"}`)})[0]
