@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/registry"
-	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
@@ -45,7 +45,7 @@ func (e *Engine) Code(ctx context.Context, r *registry.Record) (Code, error) {
 		return Code{}, err
 	}
 	m := &loaded.Skill.Meta
-	c := Code{Tree: tree, Files: len(files), Tools: slices.Clone(m.AllowedTools.Entries), Inline: session.InlineCommands(loaded.Body)}
+	c := Code{Tree: tree, Files: len(files), Tools: slices.Clone(m.AllowedTools.Entries), Inline: e.inline(loaded.Body)}
 	if m.HasHooks {
 		c.Hooks = hooksOf(loaded.Skill)
 	}
@@ -55,6 +55,14 @@ func (e *Engine) Code(ctx context.Context, r *registry.Record) (Code, error) {
 		}
 	}
 	return c, nil
+}
+
+// inline returns the commands that a body asks to have run, as written.
+func (e *Engine) inline(body string) (out []string) {
+	for _, c := range command.Scan(body, command.ScanOptions{Dialect: e.o.Dialect}) {
+		out = append(out, c.Text)
+	}
+	return out
 }
 
 // hooksOf identifies the lines of the hooks; where they stand below another key, the

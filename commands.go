@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
 )
 
 // Commands says how what skills want to have run is confined, and what the host allows of
@@ -38,6 +39,9 @@ type Commands struct {
 	// NoShell leaves out the shell tool for the model, which is there with the tools for
 	// files; NoScripts the tool that runs scripts of skills.
 	NoShell, NoScripts bool
+	// Record keeps what became of each command of a text; its error fails the load. nil =
+	// they are not kept.
+	Record func(context.Context, session.CommandEvent) error
 	// Hooks lets hooks of skills run commands; false = only hooks that are words.
 	Hooks bool
 }
@@ -113,6 +117,15 @@ func (r *runs) now() (*command.Runner, error) {
 	}
 	r.of, r.runner = snap, runner
 	return runner, nil
+}
+
+// texts says how commands of texts are run.
+func (r *runs) texts() session.Commands {
+	c := r.e.o.Commands
+	if c.Inline.Mode == "" {
+		c.Inline.Mode = command.Allow
+	}
+	return session.Commands{Host: c.Inline, Runs: r, Dir: r.e.o.Workspace, Audit: c.Record}
 }
 
 // skillFolders are the directories that no run may write, because what is in them is read

@@ -88,8 +88,12 @@ func (e *Engine) granted(ctx context.Context, r *registry.Record) bool {
 	if len(given) == 0 {
 		return false
 	}
-	tree, _, err := source.Tree(ctx, r.Entry)
-	return err == nil && slices.ContainsFunc(given, func(g registry.Grant) bool { return g.Tree == tree })
+	tree, files, err := source.Tree(ctx, r.Entry)
+	if err != nil || !slices.ContainsFunc(given, func(g registry.Grant) bool { return g.Tree == tree }) {
+		return false
+	}
+	// The text was read before the tree: it counts only if it is the tree's.
+	return slices.ContainsFunc(files, func(f skill.FileEntry) bool { return f.Path == r.File && f.Blob == r.Skill.File })
 }
 
 // grantsOf returns the grants that were given to a skill.

@@ -104,7 +104,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	}
 	inner, report, err := openSession(ctx, o.Resume, session.Options{
 		ID: o.ID, Kept: o.Kept, Agents: o.Agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
-		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(), Models: o.known(),
+		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(), Models: o.known(), Commands: w.runs.texts(),
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 	})

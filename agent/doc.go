@@ -23,5 +23,6 @@
 //     that need a skill
 //   - calls.go: one tool call; order.go: which calls of a step run first, alone or
 //     side by side; result.go: what the model gets back
+//   - texts.go: what the gate says to the commands of a text that is loaded
 //   - budget.go, repeat.go: when to stop; events.go: what a consumer sees
 package agent

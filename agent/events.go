@@ -6,6 +6,7 @@ import (
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/route"
 )
@@ -71,6 +72,9 @@ type SkillEvent struct {
 	Digest  string `json:"digest,omitempty"`
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Commands of its text, in order, with what became of them; of one that was not started
+	// too, where a command ended the load.
+	Commands []command.Outcome `json:"-"`
 }
 
 // CallEvent tells of one tool call. Args are as checked; before the gate has seen

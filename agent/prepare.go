@@ -126,7 +126,7 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 	case err != nil:
 		event.Code, event.Message = cmp.Or(codeOf(err), "internal"), err.Error()
 	case len(res.Refused) > 0:
-		event.Code, event.Message = res.Refused[0].Code, res.Refused[0].Message
+		event.Code, event.Message, event.Commands = res.Refused[0].Code, res.Refused[0].Message, res.Refused[0].Commands
 	case len(res.Loaded) > 0:
 		event = skillEvent(res.Loaded[0].Activation, by.by)
 	}
@@ -159,7 +159,7 @@ func (t *turn) forked(f session.Fork, text string) error {
 func skillEvent(a session.Activation, by string) SkillEvent {
 	return SkillEvent{
 		Name: a.Name, Address: a.Address, Source: a.SourceID, By: by,
-		Scope: string(a.Scope), Digest: string(a.Digest),
+		Scope: string(a.Scope), Digest: string(a.Digest), Commands: a.Commands,
 	}
 }
 

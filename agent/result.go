@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -122,7 +123,9 @@ type Accepter interface {
 	Accepts() json.RawMessage
 }
 
-// GateTable makes the gate's table of the same tools that a Runner gets.
+// GateTable makes the gate's table of the same tools that a Runner gets, and the shell
+// tool where it is not among them: commands of texts are calls of it. No model sees it by
+// that, and the gate knows no name that a turn does not show.
 func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 	list := make([]gate.Tool, 0, len(tools))
 	for _, tool := range tools {
@@ -138,6 +141,9 @@ func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 			g.Paths = p.Paths()
 		}
 		list = append(list, g)
+	}
+	if !slices.ContainsFunc(tools, func(t toolset.Tool) bool { return t.Spec().Shell != "" }) {
+		list = append(list, gate.Tool{Name: shellTool, Tier: gate.ReadOnly, Schema: json.RawMessage(textSchema), Raise: shellTier})
 	}
 	return gate.NewTable(list...)
 }

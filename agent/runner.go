@@ -15,6 +15,7 @@ import (
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/tokens"
 	"github.com/deftskills/deft/registry"
@@ -103,6 +104,14 @@ type Question struct {
 	Decision gate.Decision
 	Tool     toolset.Spec
 	Active   []session.Activation // on whose behalf it may be
+
+	// For is the skill whose text wants the command run while it is loaded, at Line of its
+	// file; zero for a call of a model.
+	For  command.SkillRef
+	Line int
+	// Together are all calls that the one answer is about, this one among them; nil = it
+	// is alone. Decision.Tier is the highest of them.
+	Together []Question
 }
 
 // Runner runs turns. It is safe for concurrent use; one session runs one turn at a

@@ -84,7 +84,7 @@ func (t *turn) begin() error {
 		}
 		t.trace = trace
 	}
-	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: t.in.Text})
+	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: t.in.Text, Door: textDoor{t}})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ type InlineError struct {
 	Line   int    // of the file, from 1
 	Reason Reason // for programs
 	Text   string // for people: "exit 3"
+	// Commands are all of the load, those that were not started too.
+	Commands []Outcome
 }
 
 func (e *InlineError) Error() string {

@@ -29,6 +29,7 @@ type ExpandOptions struct {
 	Rule      Rule
 	Arguments Arguments
 	Dir       string        // the session's directory; "" = the text stays as it is
+	Env       []string      // NAME=value, added last
 	Level     sandbox.Level // least level, where it is higher than that of Runs
 	Gate      Gate
 	Runs      Runs
@@ -42,6 +43,7 @@ type ExpandOptions struct {
 // Outcome is what became of one command.
 type Outcome struct {
 	Line     int
+	Written  string // as the author wrote it
 	Command  string // final, with its arguments; as written where it did not come so far
 	Text     string // what stands in the text for it
 	Reason   Reason // "" = it gave its output
@@ -51,6 +53,7 @@ type Outcome struct {
 	Cut      bool // output went on
 	Stderr   string
 	Rule     string // of the gate
+	Why      string // what the gate said
 	Level    sandbox.Level
 	Duration time.Duration
 	Ran      bool // a process was started
@@ -91,16 +94,17 @@ func Expand(ctx context.Context, body string, o ExpandOptions) (Expanded, error)
 	for i, f := range found {
 		e.jobs = append(e.jobs, e.prepare(i, f))
 	}
-	if err := e.permit(ctx); err != nil {
-		return Expanded{}, err
-	}
-	err := e.run(ctx)
-	if err != nil && ctx.Err() == nil {
-		return Expanded{}, errors.Join(err, e.audit(ctx))
+	err := e.permit(ctx)
+	if err == nil {
+		err = e.run(ctx)
 	}
 	for i := range e.jobs {
 		e.settle(&e.jobs[i])
 		e.out.Commands = append(e.out.Commands, e.jobs[i].out)
+	}
+	var failed *InlineError
+	if errors.As(err, &failed) {
+		failed.Commands = e.out.Commands
 	}
 	return e.out, errors.Join(err, e.audit(ctx))
 }
@@ -139,12 +143,12 @@ func (e *expansion) off() string {
 // prepare is all that is decided about one command by its text: count, list, syntax,
 // arguments.
 func (e *expansion) prepare(i int, f Inline) job {
-	j := job{out: Outcome{Line: f.Line, Command: f.Text}}
+	j := job{out: Outcome{Line: f.Line, Written: f.Text, Command: f.Text}}
 	if i >= maxCommands {
 		j.fail(ReasonCount, fmt.Sprintf("limit of %d commands", maxCommands))
 		return j
 	}
-	j.call = Call{Shell: e.o.Rule.Program, Dir: e.o.Dir, Line: f.Line, Skill: e.o.Skill}
+	j.call = Call{Shell: e.o.Rule.Program, Dir: e.o.Dir, Line: f.Line, Skill: e.o.Skill, Unasked: e.m.allowOnly}
 	args := e.o.Arguments
 	if e.m.literal {
 		args = Arguments{}
@@ -234,7 +238,7 @@ func (e *expansion) permit(ctx context.Context) error {
 		decisions = got
 	}
 	for k, i := range open {
-		e.jobs[i].out.Rule = decisions[k].Rule
+		e.jobs[i].out.Rule, e.jobs[i].out.Why = decisions[k].Rule, decisions[k].Reason
 		switch decisions[k].Verdict {
 		case Permit:
 		case Ask:

@@ -41,19 +41,32 @@ var sourceModes = map[string]Mode{
 	"mcp": Deny, "data": Deny,
 }
 
-// SourcePolicy is the policy of a source that has none of its own: by the kind of the
-// source, the trust it came with, and whether a person granted this very content. A
-// skill that nobody trusts is denied whatever its source is. data is the host's switch
-// for skills given in code.
-func SourcePolicy(kind, trust string, granted, data bool) Policy {
-	p := Policy{Mode: sourceModes[kind], Trusted: trust == "trusted" || granted}
+// Origin is where a skill came from, as far as its commands depend on it.
+type Origin struct {
+	Kind, Trust string // of the source
+	Granted     bool   // a person granted this very content
+	Data        bool   // the host's switch for a skill given in code
+	Mode        Mode   // the source's own; "" = that of its kind
+}
+
+// SourcePolicy is the policy of a skill's source: its own or that of its kind, as far as
+// the skill is trusted. A skill whose code nobody trusts is denied, whatever its source
+// allows.
+func SourcePolicy(o Origin) Policy {
+	p := Policy{Mode: sourceModes[o.Kind], Trusted: o.Trust == "trusted" || o.Granted}
 	switch {
-	case kind == "data" && data:
+	case o.Kind == "data" && o.Data:
 		p.Mode = Inherit
-	case kind == "data":
+	case o.Kind == "data":
 		p.Off = OffData
 	}
-	switch trust {
+	if o.Mode != "" && p.Off == "" {
+		p.Mode = o.Mode
+	}
+	if p.Mode == Allow && !p.Trusted {
+		p.Mode = Inherit
+	}
+	switch o.Trust {
 	case "untrusted", "pending", "denied", "":
 		p.Mode, p.Trusted, p.Off = Deny, false, OffUntrusted
 	}

@@ -113,7 +113,13 @@ func TestNoDeclarationGivesMoreThanHostAndSourceDo(t *testing.T) {
 	var sources []Policy
 	for _, kind := range []string{"managed", "user", "builtin", "project", "agent", "plugin", "package", "mcp", "data", "other"} {
 		for _, trust := range []string{"trusted", "workspace", "remote", "untrusted", "pending", ""} {
-			sources = append(sources, SourcePolicy(kind, trust, false, false), SourcePolicy(kind, trust, true, true))
+			sources = append(sources, SourcePolicy(Origin{Kind: kind, Trust: trust}))
+			for _, mode := range []Mode{"", Allow, Deny, Inherit} {
+				sources = append(sources, SourcePolicy(Origin{Kind: kind, Trust: trust, Granted: true, Data: true, Mode: mode}))
+				if s := SourcePolicy(Origin{Kind: kind, Trust: trust, Mode: mode}); Effective(Policy{Mode: Allow}, s, Decl{Enabled: true}).On && trust != "trusted" {
+					t.Errorf("%s %s %s: runs without a grant", kind, trust, mode)
+				}
+			}
 		}
 	}
 	sources = append(sources, Policy{Mode: Allow, List: Prefixes("git status", "pnpm")}, Policy{Mode: Inherit, Trusted: true, List: Prefixes("git log")})
@@ -211,12 +217,12 @@ func TestSourcePolicyByKindAndTrust(t *testing.T) {
 	got := ""
 	for _, k := range []string{"user", "project", "data", "mcp"} {
 		for _, trust := range []string{"trusted", "workspace", "untrusted"} {
-			r := Effective(Policy{Mode: Allow}, SourcePolicy(k, trust, false, false), Decl{Enabled: true})
+			r := Effective(Policy{Mode: Allow}, SourcePolicy(Origin{Kind: k, Trust: trust}), Decl{Enabled: true})
 			got += fmt.Sprintf("%s %s: %v %s\n", k, trust, r.On, r.Why)
 		}
 	}
 	want := `user trusted: true 
-user workspace: true 
+user workspace: false untrusted skill
 user untrusted: false untrusted skill
 project trusted: true 
 project workspace: false untrusted skill

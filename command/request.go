@@ -60,6 +60,7 @@ type Call struct {
 	Dir     string
 	Line    int // of the file
 	Skill   SkillRef
+	Unasked bool // nobody is asked about it: what is not allowed already is refused
 }
 
 // Verdict is the gate's answer to one call.

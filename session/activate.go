@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
@@ -55,7 +56,8 @@ type Activation struct {
 	Preload, OneShot bool
 	Tokens           int // of Text; 0 where the text went into a result
 	ToolNames        []string
-	Scripts          []string // what can be run of it, sorted; listed, not opened
+	Scripts          []string          // what can be run of it, sorted; listed, not opened
+	Commands         []command.Outcome // of its text, in order; nil = it had none, or they are off
 	Record           *registry.Record
 
 	// Resumed says that it was started in a former process: its grants do not hold until
@@ -93,6 +95,8 @@ type Refusal struct {
 	Final   bool     `json:"final,omitempty"` // the answer will not change in this turn
 	Soft    bool     `json:"-"`               // the dialect gives it as an answer, not as an error
 	Needs   string   `json:"-"`               // of skill_conditions: what is missing
+
+	Commands []command.Outcome `json:"-"` // of inline_failed: all of the load
 
 	worded bool // in the words of the dialect
 }
@@ -196,6 +200,7 @@ type candidate struct {
 	prompt   *string
 	env      map[string]string
 	diags    []skill.Diagnostic
+	dropped  []skill.Diagnostic // for people; the text says it in its own way
 	notes    []string
 	content  string // the body with its arguments in place
 	appended string // ARGUMENTS: …, when no placeholder took them
@@ -205,7 +210,7 @@ type candidate struct {
 }
 
 func (c *candidate) loaded() Loaded {
-	return Loaded{Activation: c.act, Repeat: c.again, Cut: c.short, Diagnostics: c.diags}
+	return Loaded{Activation: c.act, Repeat: c.again, Cut: c.short, Diagnostics: slices.Concat(c.diags, c.dropped)}
 }
 
 // applied is the patch of the candidate.
@@ -242,7 +247,8 @@ func (t *Turn) prepare(ctx context.Context, r Request, name string) (*candidate,
 		}
 	}
 	t.effects(r, c)
-	return c, nil, nil
+	refusal, err := t.place(ctx, r, c)
+	return c, refusal, err
 }
 
 func checkName(_ context.Context, _ *Turn, _ Request, c *candidate) (*Refusal, error) {
@@ -337,7 +343,7 @@ func checkBody(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusal,
 	return nil, nil
 }
 
-// checkArguments bounds the arguments and puts them into the body.
+// checkArguments bounds the arguments.
 func checkArguments(_ context.Context, t *Turn, r Request, c *candidate) (*Refusal, error) {
 	limit := t.s.o.Limits.ArgsUser
 	if r.Actor == ActorModel || r.Actor == ActorSignal {
@@ -349,7 +355,6 @@ func checkArguments(_ context.Context, t *Turn, r Request, c *candidate) (*Refus
 			Message: fmt.Sprintf("arguments: %d bytes, limit %d. Not loaded.", len(r.Args), limit),
 		}, nil
 	}
-	t.place(r, c)
 	return nil, nil
 }
 
@@ -370,13 +375,8 @@ func (r *Refusal) settle(t *Turn, c *candidate, actor Actor) {
 
 // repeat finds out whether the same text, with the same arguments, is in the context.
 func (c *candidate) repeat(t *Turn) {
-	var former *Activation
-	t.s.Layers().each(func(a *Applied) {
-		if a.Skill != nil && a.Owner.ID == c.act.Address {
-			former = a.Skill
-		}
-	})
-	if former == nil || t.s.own.again || former.lost {
+	former := t.former(c.act.Address)
+	if former == nil {
 		return
 	}
 	if former.Actor == ActorUser {

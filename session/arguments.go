@@ -1,51 +1,64 @@
 package session
 
 import (
-	"fmt"
+	"context"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
 
-// place puts the request's arguments and the names of places into the body. What no
-// placeholder took follows the text.
-func (t *Turn) place(r Request, c *candidate) {
-	meta := &c.rec.Skill.Meta
-	values := t.s.facts(c)
-	if r.HasArgs {
-		values["ARGUMENTS"] = r.Args
-	}
-	words := Words(r.Args)
-	for i, w := range words {
-		values[strconv.Itoa(i)] = w
+// place puts what its commands print, the request's arguments and the names of places
+// into the body. Arguments that no placeholder took follow the text.
+func (t *Turn) place(ctx context.Context, r Request, c *candidate) (*Refusal, error) {
+	values := t.values(r, c)
+	run, refusal, err := t.expand(ctx, r, c, values)
+	if refusal != nil || err != nil {
+		return refusal, err
 	}
 	o := skill.SubstituteOptions{
-		Dialect:  t.s.o.Dialect,
-		Declares: len(meta.Arguments) > 0 || meta.ArgumentHint != "",
-		SkipCode: t.s.o.Dialect != skill.ClaudeCode,
-	}
-	for i, a := range meta.Arguments {
-		o.Names = append(o.Names, a.Name)
-		values[a.Name] = a.Default
-		if i < len(words) {
-			values[a.Name] = words[i]
-		}
+		Dialect: t.s.o.Dialect, Declares: values.Declares, Names: values.Names, SkipCode: t.s.o.Dialect != skill.ClaudeCode,
 	}
 	var used []skill.Used
-	if c.content = c.body.Text; !t.s.literal(c) {
-		c.content, used = skill.Substitute(c.body.Text, values, o)
-	}
-	taken := slices.ContainsFunc(used, func(u skill.Used) bool { return u.Argument })
+	c.content = run.Place(func(text string) string {
+		if !t.s.literal(c) {
+			text, used = skill.Substitute(text, values.Values, o)
+		}
+		return text
+	})
+	taken := run.Argument || slices.ContainsFunc(used, func(u skill.Used) bool { return u.Argument })
 	// A form that stays because its word is missing would take other arguments.
-	c.act.placeholders = slices.ContainsFunc(used, func(u skill.Used) bool { return u.Argument || !u.Known && isNumber(u.Name) })
+	c.act.placeholders = taken || slices.ContainsFunc(used, func(u skill.Used) bool { return !u.Known && isNumber(u.Name) })
 	if strings.TrimSpace(r.Args) != "" && !taken && appends(t.s.o.Dialect) {
 		c.appended = "ARGUMENTS: " + r.Args
 	}
-	t.inline(c)
+	c.act.TextDigest = digestOf(c.content)
+	return nil, nil
+}
+
+// values are what the placeholders of the candidate's text stand for.
+func (t *Turn) values(r Request, c *candidate) command.Arguments {
+	meta := &c.rec.Skill.Meta
+	a := command.Arguments{Values: t.s.facts(c), Declares: len(meta.Arguments) > 0 || meta.ArgumentHint != ""}
+	if r.HasArgs {
+		a.Values["ARGUMENTS"] = r.Args
+	}
+	words := Words(r.Args)
+	for i, w := range words {
+		a.Values[strconv.Itoa(i)] = w
+	}
+	for i, arg := range meta.Arguments {
+		a.Names = append(a.Names, arg.Name)
+		a.Values[arg.Name] = arg.Default
+		if i < len(words) {
+			a.Values[arg.Name] = words[i]
+		}
+	}
+	return a
 }
 
 // literal reports whether what a skill says is taken as it stands: dialect blade renders
@@ -152,61 +165,4 @@ func quoted(s string) (string, int) {
 		w.WriteByte(s[i])
 	}
 	return "", 0
-}
-
-// inline counts the commands that an author marked to be run while the text is
-// loaded. They stay as written, and the load says so once.
-func (t *Turn) inline(c *candidate) {
-	switch t.s.o.Dialect {
-	case "", skill.Deft, skill.ClaudeCode, skill.Blade:
-	default:
-		return
-	}
-	n := len(InlineCommands(c.body.Text))
-	if n == 0 {
-		return
-	}
-	why := "not supported yet"
-	if trust := string(c.rec.Source.Trust); trust != trustTrusted {
-		why = "untrusted skill"
-	}
-	noun := "inline commands were"
-	if n == 1 {
-		noun = "inline command was"
-	}
-	c.notes = append(c.notes, fmt.Sprintf("%d %s not run: %s; the text is as it was written", n, noun, why))
-}
-
-// InlineCommands returns the commands that a body asks to be run while it is loaded:
-// !`…` outside of code, the mark at the start of a line or after a blank, one
-// backquote, and another one on the same line.
-func InlineCommands(body string) (commands []string) {
-	if !strings.Contains(body, "!`") {
-		return nil
-	}
-	regions := skill.CodeRegions([]byte(body))
-	for i := 0; ; i++ {
-		next := strings.Index(body[i:], "!`")
-		if next < 0 {
-			return commands
-		}
-		i += next
-		if i > 0 && !isBlank(body[i-1]) || inRegion(regions, i) || inComment(body, i) {
-			continue
-		}
-		rest := body[i+2:]
-		line, _, _ := strings.Cut(rest, "\n")
-		if command, _, ok := strings.Cut(line, "`"); ok && strings.TrimSpace(command) != "" {
-			commands = append(commands, command)
-		}
-	}
-}
-
-func inRegion(regions []skill.Region, at int) bool {
-	return slices.ContainsFunc(regions, func(r skill.Region) bool { return r.Start <= at && at < r.End })
-}
-
-func inComment(body string, at int) bool {
-	open := strings.LastIndex(body[:at], "<!--")
-	return open >= 0 && !strings.Contains(body[open:at], "-->")
 }

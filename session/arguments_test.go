@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft/skill"
-	"github.com/deftskills/deft/source"
 )
 
 // body returns what stands between the Directory line and the end of the wrapper.
@@ -92,32 +91,6 @@ func TestArgumentsHaveALimitForEachActor(t *testing.T) {
 	res := must(turn.Activate(t.Context(), Request{Names: []string{"x"}, Args: long, HasArgs: true, Actor: ActorUser}))
 	if len(res.Loaded) != 1 {
 		t.Error(res.Refused)
-	}
-}
-
-func TestInlineCommandsStayLiteralAndAreCountedOnce(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{
-		"Run !`echo a` and\n!`echo b`\n  !`echo c`":                    3,
-		"- `!` after a value\n- `as!` and `try!` end\nNice!`not`":      0,
-		"Escaped: \\!`echo no`\n!``two``\n!`open\n!` `":                0,
-		"```\n!`echo fenced`\n```\n\n    !`indented`\n\n<!-- !`x` -->": 0,
-		"no marks":            0,
-		"`code !`echo x` end": 0,
-	} {
-		if got := len(InlineCommands(text)); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
-	}
-	f := newFixture(t, nil, def{name: "x", text: "!`echo a` !`echo b` !`echo c`"}, def{name: "u", text: "!`echo a`", trust: source.Untrusted})
-	turn := f.begin("")
-	text := load(t, turn, "x").Text
-	head, _, _ := strings.Cut(text, "\n\n")
-	if strings.Count(text, "inline command") != 1 || !strings.Contains(head, "\n3 inline commands were not run: not supported yet; ") || body(text) != "!`echo a` !`echo b` !`echo c`" {
-		t.Error(text)
-	}
-	if text := load(t, turn, "u").Text; !strings.Contains(text, "1 inline command was not run: untrusted skill;") {
-		t.Error(text)
 	}
 }
 

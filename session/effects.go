@@ -25,7 +25,7 @@ func (t *Turn) effects(r Request, c *candidate) {
 	act.SourceID, act.SourceKind, act.Trust = e.Source.ID, string(e.Source.Kind), string(e.Source.Trust)
 	act.Granted = t.s.granted(c.rec)
 	act.Location, act.Dir = e.Location, filepath.ToSlash(e.Dir)
-	act.Digest, act.TextDigest = s.Digest, digestOf(c.content)
+	act.Digest = s.Digest
 	act.Args, act.HasArgs = r.Args, r.HasArgs
 	act.Turn, act.At = t.number, t.s.o.Clock()
 	act.Preload, act.OneShot, act.ToolNames = r.Preload, s.Meta.OneShot, s.Meta.ToolNames
@@ -203,10 +203,15 @@ func (c *candidate) drop() {
 		if !e.has || trust == trustTrusted || e.granted && trust == trustWorkspace {
 			continue
 		}
-		c.diags = append(c.diags, skill.Diagnostic{
-			Code: "untrusted_effect_dropped", Level: skill.LevelWarning, File: "SKILL.md", Offset: -1,
-			Message: fmt.Sprintf("%s of skill %q: dropped, its source is %s", e.what, c.act.Name, trust),
-			Fix:     "trust the skill to let it count",
-		})
+		c.diags = append(c.diags, c.effectDropped(e.what))
+	}
+}
+
+// effectDropped says that something of the skill does not count.
+func (c *candidate) effectDropped(what string) skill.Diagnostic {
+	return skill.Diagnostic{
+		Code: "untrusted_effect_dropped", Level: skill.LevelWarning, File: "SKILL.md", Offset: -1,
+		Message: fmt.Sprintf("%s of skill %q: dropped, its source is %s", what, c.act.Name, c.act.Trust),
+		Fix:     "trust the skill to let it count",
 	}
 }

@@ -60,6 +60,7 @@ type Options struct {
 	Clock      func() time.Time                       // nil = time.Now
 	Rand       io.Reader                              // boundaries and ids; nil = crypto/rand
 	Audit      func(context.Context, Event) error     // one call an attempt; an error fails an activation
+	Commands   Commands                               // of texts, run while they are loaded
 	Limits     limits.Session
 }
 
@@ -68,4 +69,7 @@ type TurnInput struct {
 	// Text is what a person wrote; "" when no person did. A skill that it names by a
 	// hyphenated word, or quoted beside the word skill, counts as wanted by the user.
 	Text string
+	// Door decides on the commands of texts that are loaded in this turn; nil = each would
+	// have to be asked about, and so none runs.
+	Door Door
 }

@@ -126,7 +126,7 @@ func Resume(ctx context.Context, st State, o Options) (*Session, ResumeReport, e
 		return nil, ResumeReport{}, err
 	}
 	s.turns = st.Turns
-	r := resumption{s: s, turn: &Turn{s: s, snap: s.o.Snapshots.Snapshot()}}
+	r := resumption{s: s, turn: &Turn{s: s, snap: s.o.Snapshots.Snapshot(), resumes: true}}
 	for _, v := range st.Patches {
 		if err := ctx.Err(); err != nil {
 			return nil, ResumeReport{}, err
@@ -209,7 +209,7 @@ func (r *resumption) skill(ctx context.Context, v Saved) error {
 	if body.Skill.Digest != k.Digest && !r.former(c, k) {
 		return nil
 	}
-	return r.activate(c, v)
+	return r.activate(ctx, c, v)
 }
 
 // former puts the text that the skill had in place of the present one, where it is kept.
@@ -233,15 +233,17 @@ func (r *resumption) former(c *candidate, k *SavedSkill) bool {
 	return true
 }
 
-func (r *resumption) activate(c *candidate, v Saved) error {
+func (r *resumption) activate(ctx context.Context, c *candidate, v Saved) error {
 	k := v.Skill
 	rec, entry := *c.rec, *c.rec.Entry
 	entry.Skill = c.body.Skill
 	rec.Entry, c.rec = &entry, &rec
 	c.act.Actor = v.Actor
 	req := Request{Args: k.Args, HasArgs: k.HasArgs, Actor: v.Actor, Preload: k.Preload, Insert: !k.InResult, Tools: ToolNames{Read: "skill_read"}}
-	r.turn.place(req, c)
 	r.turn.effects(req, c)
+	if _, err := r.turn.place(ctx, req, c); err != nil { // runs nothing, so that nothing is refused
+		return err
+	}
 	if err := c.render(r.turn, req); err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ type Turn struct {
 	snap   *registry.Snapshot
 	number int
 	text   string
+	door   Door // for commands of texts; nil = nobody can be asked
+
+	resumes bool // a former session's skills are made active again: nothing runs
 
 	mu       sync.Mutex
 	ended    bool

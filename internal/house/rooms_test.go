@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"session":          {"skill", "source", "registry", "gate", "command"},
 	"toolset":          {"skill", "source", "registry", "session", "gate", "command", "command/sandbox"},
 	"agent": {
-		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate", "agent/model",
+		"skill", "source", "registry", "route", "catalog", "session", "toolset", "gate", "agent/model", "command",
 	},
 	"agent/model":   {}, // what every adapter speaks; it knows none of them
 	"agent/model/*": {"agent/model"},
