@@ -47,7 +47,7 @@ func Shell(o ShellOptions) []Tool {
 	}
 	f := faces()[string(d)][NameShell]
 	t := &shellTool{o: o, spec: Spec{
-		Name: orElse(f.As, NameShell), Description: description(orElse(f.Text, NameShell)), Toolset: "shell", Shell: "command",
+		Name: orElse(f.As, NameShell), Description: description(orElse(f.Text, NameShell)), Toolset: "shell", Shell: "command", Runs: true,
 		Input: json.RawMessage(shellSchema), Tier: gate.ReadOnly, Mode: Parallel,
 	}}
 	if f.Input != nil {

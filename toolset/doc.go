@@ -17,7 +17,7 @@
 // under which names and when, dialects.json (read by face.go); the moments themselves,
 // expose.go; names and other spellings of arguments, input.go and normal.go; the
 // reading of a skill's files, skill_read.go; loading on demand, on_demand.go; tools that
-// are not in the model's list, tool_search.go; scripts, skill_run.go; shell commands, bash.go; how a run ended,
-// ran.go; confinement to the
-// workspace, workspace.go; ignore files, ignore.go.
+// are not in the model's list, tool_search.go; scripts, skill_run.go; shell commands,
+// bash.go; how a run ended, ran.go; confinement to the workspace, workspace.go; ignore
+// files, ignore.go.
 package toolset

@@ -153,6 +153,7 @@ func (o Options) shape(k kind, f face) shape {
 		Tier: k.tier, Mode: Parallel, ReadOnly: k.tier == gate.ReadOnly && !k.writes,
 	}
 	s.spec.Steers = slices.Contains(steering[:], k.base)
+	s.spec.Runs = k.base == NameSkillRun
 	if f.Alone {
 		s.spec.Mode = Alone
 	}

@@ -41,6 +41,9 @@ type Spec struct {
 	// would start; "" = there is none.
 	Shell string
 
+	// Runs says that it starts programs: a question about it names the sandbox.
+	Runs bool
+
 	// Requires are names of skills that must be active before the tool is shown or runs.
 	Requires []string
 }

@@ -86,6 +86,7 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	if len(q.Active) == 0 {
 		p.Printf("  %s\n", w.Say("confirm.no_skill"))
 	}
+	t.confined(p, q)
 	var args map[string]json.RawMessage
 	if json.Unmarshal(q.Call.Args, &args) != nil {
 		p.Printf("  %s\n", string(q.Call.Args))
@@ -109,6 +110,28 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 			}
 		default:
 			value(p, k, string(args[k]))
+		}
+	}
+}
+
+// confined tells of a call that starts programs how far they are confined, and of a script
+// which files it is one of.
+func (t terminal) confined(p *safetext.Printer, q agent.Question) {
+	if !q.Tool.Runs {
+		return
+	}
+	ctx := context.Background()
+	p.Printf("  %s\n", t.r.words.Say("confirm.sandbox", t.r.app.box().Level(ctx).String()))
+	var args struct{ Name string }
+	if q.Tool.Shell != "" || json.Unmarshal(q.Call.Args, &args) != nil || t.r.engine == nil {
+		return
+	}
+	for _, a := range q.Active {
+		if a.Record == nil || a.Name != args.Name && a.Address != args.Name {
+			continue
+		}
+		if code, err := t.r.engine.Code(ctx, a.Record); err == nil {
+			p.Printf("  %s\n", t.r.words.Say("confirm.tree", string(code.Tree)))
 		}
 	}
 }
