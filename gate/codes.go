@@ -7,6 +7,7 @@ const (
 	CodeBadPath       = "bad_path"          // a path that means something else than it says
 	CodePathDenied    = "path_denied"       // a path that no tool may touch
 	CodeOutside       = "outside_workspace" // a path that the file tools cannot reach
+	CodeRuleDeny      = "rule_deny"         // a deny rule of some layer matches
 	CodeSkillRefuses  = "skill_restricts"   // an active skill's tool lists refuse the tool
 	CodeCeiling       = "ceiling"           // the tier is above the turn's ceiling
 	CodePlanMode      = "plan_mode"         // plan mode runs READ_ONLY tools alone
@@ -15,6 +16,10 @@ const (
 	CodeManualOnly    = "manual_only"       // MANUAL_ONLY in an autonomous turn
 	CodeNoGrant       = "no_grant"          // an autonomous call above READ_ONLY that no grant covers
 	CodeReadOnly      = "read_only"         // allowed: it changes nothing
+	CodeRuleAsk       = "rule_ask"          // asked: an ask rule of some layer matches
+	CodeRule          = "rule"              // allowed: rules of a person cover the call
+	CodeSkill         = "skill"             // allowed: an active, granted skill approved it in advance
+	CodeOverride      = "tier_override"     // of a row: the configuration sets a tool's tier
 	CodeRemembered    = "remembered"        // allowed: the person said yes for this session
 	CodeFirstUse      = "first_use"         // asked: first use of a CONFIRM_ONCE key
 	CodeEachCall      = "each_call"         // asked: ALWAYS_CONFIRM

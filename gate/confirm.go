@@ -22,7 +22,8 @@ const (
 // engine is the one Gate. Questions live in memory: a restart drops them, and the
 // call is asked again.
 type engine struct {
-	o Options
+	o     Options
+	rules RuleSet // those that count, strongest layer first
 
 	mu       sync.Mutex
 	pending  map[string]*question // by ConfirmID

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,8 @@ type Options struct {
 	StrictStages bool
 	// Paths says which files are whose, for tools that name files.
 	Paths PathPolicy
+	// Rules is what the layers of configuration say of tools.
+	Rules RuleSet
 
 	Now  func() time.Time // nil = time.Now
 	Rand io.Reader        // nonces; nil = crypto/rand
@@ -82,7 +85,22 @@ func New(o Options) (Gate, error) {
 		o.Rand = rand.Reader
 	}
 	o.Paths = o.Paths.fixed()
-	return &engine{o: o, pending: map[string]*question{}, sessions: map[string]*memory{}}, nil
+	e := &engine{o: o, rules: o.Rules.fixed(), pending: map[string]*question{}, sessions: map[string]*memory{}}
+	return e, e.recordOverrides()
+}
+
+// recordOverrides notes which tiers the configuration sets, before one of them counts.
+func (e *engine) recordOverrides() error {
+	for _, r := range e.rules.Overrides {
+		row := Row{
+			Time: e.o.Now().UTC(), Tool: r.Tool, Tier: r.Tier, Ceiling: ManualOnly, Code: CodeOverride,
+			Stages: []string{}, Skills: []string{}, Override: fmt.Sprintf("to %s: %s", r.Tier, r.Reason),
+		}
+		if err := e.o.Audit.Record(context.Background(), row); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+	return nil
 }
 
 // Explain implements Gate. Without arguments it tells what holds for the tool
@@ -148,56 +166,77 @@ func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
 		}
 		return d, f
 	}
-	f.tier = f.tool.Tier
+	f.tier, f.raised, f.lowered = e.rules.tier(c.Tool, f.tool.Tier)
 	var object map[string]any
 	var args json.RawMessage
 	if !anyArgs {
 		object, args, f.argsFault = e.o.Tools.checkArgs(c.Tool, c.Args)
 		f.call.Args = args
 	}
-	dirs := e.raise(f, object)
-	f.refusal = e.refusal(f.call, anyArgs)
-	f.key = memoryKey(f.call, dirs, e.o.Paths.Workspace)
+	dirs := e.touches(f, object)
+	s := e.subject(f, object, anyArgs)
+	e.raise(f, s, anyArgs)
+	f.refusal = e.refusal(f.call, s)
+	f.said = s.judge(append(e.rules.Rules[:len(e.rules.Rules):len(e.rules.Rules)], s.approved...))
+	f.key = memoryKey(f.call, s.memoryParts(dirs), e.o.Paths.Workspace)
 	f.remembered = e.isRemembered(c.Session, f.key)
 	d := decide(f)
 	d.Args = args
 	if f.argsFault == nil && !anyArgs {
 		d.CallHash = callHash(f.call)
 	}
-	if f.tier != ConfirmOnce {
+	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk {
 		d.Key = ""
 	}
 	return d, f
 }
 
-// raise lets paths and the tool's own look at the call raise the tier. Nothing here
-// can lower it. It returns the directories that the call touches.
-func (e *engine) raise(f *facts, object map[string]any) (dirs []string) {
-	up := func(t Tier, why string) {
-		if t.known() > f.tier && t != 0 {
-			f.tier, f.raised = t.known(), why
-		}
+// touches notes the paths that a call names, or why one of them is refused, and what they
+// make of its tier. It returns the directories that the call touches.
+func (e *engine) touches(f *facts, object map[string]any) (dirs []string) {
+	if object == nil {
+		return nil
 	}
-	if object != nil {
-		for _, arg := range f.tool.Paths {
-			path, why := arg.value(object, f.call.Dir)
-			if why != "" {
-				f.pathFault = &fault{CodeBadPath, why}
-				return dirs
-			}
-			tier, dir, bad := e.o.Paths.judge(f.call.Dir, path, arg.Write, f.call.Skills)
-			if bad != nil {
-				f.pathFault = bad
-				return dirs
-			}
-			dirs = append(dirs, dir)
-			up(tier, pathReason(tier, arg.Write))
+	for _, arg := range f.tool.Paths {
+		path, why := arg.value(object, f.call.Dir)
+		if why != "" {
+			f.pathFault = &fault{CodeBadPath, why}
+			return dirs
 		}
-	}
-	if f.tool.Raise != nil && f.argsFault == nil {
-		up(f.tool.Raise(f.call))
+		at, bad := e.o.Paths.judge(f.call.Dir, path, arg.Write, f.call.Skills)
+		if bad != nil {
+			f.pathFault = bad
+			return dirs
+		}
+		dirs = append(dirs, at.dir)
+		f.files = append(f.files, touched{arg.Write, filepath.ToSlash(at.plain), filepath.ToSlash(at.real)})
+		f.up(at.tier, pathReason(at.tier, arg.Write))
 	}
 	return dirs
+}
+
+// up raises the tier; nothing lowers it.
+func (f *facts) up(t Tier, why string) {
+	if t.known() > f.tier && t != 0 {
+		f.tier, f.raised = t.known(), why
+	}
+}
+
+// raise lets what a shell command does and the tool's own look at the call raise the tier.
+func (e *engine) raise(f *facts, s *subject, anyArgs bool) {
+	if f.argsFault != nil {
+		return
+	}
+	switch {
+	case f.tool.Shell == "":
+	case anyArgs:
+		f.up(AlwaysConfirm, "a shell command may do anything")
+	default:
+		f.up(s.shell.tier())
+	}
+	if f.tool.Raise != nil {
+		f.up(f.tool.Raise(f.call))
+	}
 }
 
 func pathReason(t Tier, write bool) string {
@@ -252,6 +291,7 @@ func (e *engine) row(c Call, d Decision) Row {
 		Time: e.o.Now().UTC(), Trace: c.Trace, Session: c.Session, Turn: c.Turn, Call: c.ID,
 		Origin: c.Origin, Principal: c.Principal, Tool: c.Tool, Via: c.Via, Tier: d.Tier,
 		Stages: append([]string{}, c.Stages...), Ceiling: ceiling, Verdict: d.Verdict, Code: d.Code,
-		ConfirmID: d.ConfirmID, CallHash: d.CallHash, Skills: skillMarks(c), BypassedBy: d.BypassedBy,
+		Rule: d.Rule, ConfirmID: d.ConfirmID, CallHash: d.CallHash, Skills: skillMarks(c), BypassedBy: d.BypassedBy,
+		Override: d.Override,
 	}
 }

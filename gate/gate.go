@@ -121,6 +121,10 @@ type Decision struct {
 	CallHash     string          // what a person consents to
 	Nonce        string          // of an Ask: proves that the answerer saw this question
 	Key          string          // of ConfirmOnce: what is remembered for the session
+	Rule         string          // that denied, asked or covered the call; several are parted by " ; "
+	Parts        []Part          // of a shell command: each simple command with what rules say of it
+	PreApproved  string          // of an Allow: "rule" or "skill" where one covers the call, "" where none does
+	Override     string          // how the configuration lowered the tool's tier, and why
 	BypassedBy   string          // "flag_auto" when --auto answered
 	Args         json.RawMessage // canonical form of the call's arguments: what was checked, and so what runs
 	Suggestions  []string        // of an unknown tool: at most three close names

@@ -77,26 +77,32 @@ func (p PathPolicy) fixed() PathPolicy {
 // fault is why a path is refused.
 type fault struct{ code, message string }
 
-// judge returns the least tier for one path of a call in dir, its directory
-// relative to the workspace where it is inside, or why it is refused.
-func (p PathPolicy) judge(dir, path string, write bool, skills []ActiveSkill) (Tier, string, *fault) {
+// place is one judged path of a call.
+type place struct {
+	tier        Tier   // the least
+	dir         string // its directory, relative to the workspace where it is inside
+	plain, real string // absolute, as given and with links followed
+}
+
+// judge judges one path of a call in dir, or says why it is refused.
+func (p PathPolicy) judge(dir, path string, write bool, skills []ActiveSkill) (place, *fault) {
 	if why := oddPath(path); why != "" {
-		return ManualOnly, "", &fault{CodeBadPath, why}
+		return place{}, &fault{CodeBadPath, why}
 	}
 	plain, real, err := p.both(dir, path)
 	if err != nil {
-		return ManualOnly, "", &fault{CodeBadPath, err.Error()}
+		return place{}, &fault{CodeBadPath, err.Error()}
 	}
 	for _, form := range []string{plain, real} {
 		if p.denied(form) {
-			return ManualOnly, "", &fault{CodePathDenied, "no tool touches this path"}
+			return place{}, &fault{CodePathDenied, "no tool touches this path"}
 		}
 	}
 	if p.Confined && !(p.reaches(plain, skills) && p.reaches(real, skills)) {
-		return ManualOnly, "", &fault{CodeOutside, "file tools reach nothing outside the workspace"}
+		return place{}, &fault{CodeOutside, "file tools reach nothing outside the workspace"}
 	}
 	tier := max(p.tier(plain, write, skills), p.tier(real, write, skills))
-	return tier, p.relative(filepath.Dir(real)), nil
+	return place{tier, p.relative(filepath.Dir(real)), plain, real}, nil
 }
 
 // ReadDenied reports whether no tool may read path. Tools that walk folders ask it

@@ -113,7 +113,8 @@ func TestNoPathReadsOutsideUnasked(t *testing.T) {
 			path = rapid.SampledFrom([]string{root, work, work + "-evil", "/"}).Draw(t, "base") + "/" + path
 		}
 		write := rapid.Bool().Draw(t, "write")
-		tier, _, bad := p.judge(work, path, write, nil)
+		at, bad := p.judge(work, path, write, nil)
+		tier := at.tier
 		if bad != nil {
 			return
 		}

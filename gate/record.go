@@ -28,10 +28,12 @@ type Row struct {
 	Ceiling    Tier      `json:"ceiling"`
 	Verdict    Verdict   `json:"verdict"`
 	Code       string    `json:"code"`
+	Rule       string    `json:"rule,omitempty"` // that decided
 	ConfirmID  string    `json:"confirm_id,omitempty"`
 	CallHash   string    `json:"call_hash,omitempty"`
 	Skills     []string  `json:"skills"` // name@source#digest
 	BypassedBy string    `json:"bypassed_by,omitempty"`
+	Override   string    `json:"tier_override,omitempty"` // how the configuration lowered the tool's tier, and why
 }
 
 // Sink keeps rows. Record returns only when the row is safe; an error denies the

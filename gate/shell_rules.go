@@ -11,44 +11,6 @@ import (
 	"github.com/deftskills/deft/internal/toolrule"
 )
 
-// Rule is one rule of a person or an operator: "allow Bash(git:*)". The zero Rule is
-// a rule that cannot be read.
-type Rule struct {
-	Verdict Verdict
-	Text    string // as written
-	// Err says why the rule cannot be read. Such a rule denies as a deny, asks as an
-	// ask and allows nothing as an allow: a typo must not open a door.
-	Err     error
-	pattern toolrule.Pattern
-}
-
-// ParseRule reads "allow|ask|deny Tool(specifier)". It always returns a Rule that can
-// be used; its Err is set where the text is malformed. Text without one of the three
-// words counts as a deny that cannot be read.
-func ParseRule(text string) Rule {
-	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	r := Rule{Verdict: Verdict(word), Text: strings.TrimSpace(text)}
-	switch r.Verdict {
-	case Allow, Ask, Deny:
-		r.pattern, r.Err = toolrule.Parse(rest)
-	default:
-		r.Verdict, r.Err = Deny, fmt.Errorf("rule %q: it begins with none of allow, ask, deny", clip(text))
-	}
-	if r.Err == nil && r.Verdict == Allow && r.pattern.Name() == "*" {
-		r.Err = fmt.Errorf("rule %q: * stands for every tool only where it forbids or asks", clip(text))
-	}
-	return r
-}
-
-// ParseRules reads several rules, parted by ";".
-func ParseRules(text string) []Rule {
-	var out []Rule
-	for part := range strings.SplitSeq(text, " ; ") {
-		out = append(out, ParseRule(part))
-	}
-	return out
-}
-
 // ShellEnv is what a judgement of a shell command may know of its surroundings.
 type ShellEnv struct {
 	Dir  string // where it would run: absolute; "" = no relative path is judged
@@ -61,6 +23,8 @@ type ShellEnv struct {
 	// of a path argument whether it may be read without a question, nil = of none.
 	Proved   bool
 	Readable func(path string) bool
+	// Writing is the tier of writing to a path; nil = AlwaysConfirm.
+	Writing func(path string) Tier
 }
 
 // Part is one simple command of a shell command, with its own verdict.
@@ -77,6 +41,9 @@ type BashVerdict struct {
 	Rule    string // the deciding rule, "" = none matched or several allowed together
 	Reason  string
 	Parts   []Part
+
+	by   []Rule // every rule that decided; of an Ask: the ask rule, none where nothing covered
+	bare bool   // allowed by a bare rule for the shell
 }
 
 // EvalBash judges a command by rules alone; it is pure and starts nothing. Deny beats
@@ -85,22 +52,46 @@ type BashVerdict struct {
 // in the line that a rule cannot prove. Without a matching rule the answer is Ask.
 // Rules for other tools than the shell count for the files that redirections write.
 func EvalBash(rules []Rule, command string, env ShellEnv) BashVerdict {
-	script, err := shellcmd.Parse(command)
-	e := &shellEval{rules: rules, env: env, script: script}
-	if err != nil {
-		return e.unread(command, err)
+	return readShell(command, env).judge(rules)
+}
+
+// shellEval is one command, read once, and what is asked about it.
+type shellEval struct {
+	env     ShellEnv
+	command string
+	script  *shellcmd.Script  // nil where the command cannot be read
+	err     error             // why not
+	seen    [][]string        // what a deny or ask rule sees of it
+	scripts map[string]string // absolute paths of programs that granted skills name, and their one name
+	rules   []Rule
+}
+
+func readShell(command string, env ShellEnv) *shellEval {
+	e := &shellEval{env: env, command: command}
+	if e.script, e.err = shellcmd.Parse(command); e.err != nil {
+		e.script = nil
+		return e
 	}
-	views := e.views(script, 0)
+	e.seen = e.views(e.script, 0)
+	return e
+}
+
+// judge says what rules say of the command.
+func (e *shellEval) judge(rules []Rule) BashVerdict {
+	e.rules = rules
+	if e.script == nil {
+		return e.unread()
+	}
 	for _, v := range []Verdict{Deny, Ask} {
-		if rule, why := e.forbids(v, script, views); why != "" {
-			return BashVerdict{Verdict: v, Rule: rule, Reason: why}
+		if rule, why := e.forbids(v); why != "" {
+			return BashVerdict{Verdict: v, Rule: rule.Text, Reason: why, by: []Rule{rule}}
 		}
 	}
-	if rule, ok := e.everything(); ok && len(script.Commands) > 0 {
-		return BashVerdict{Verdict: Allow, Rule: rule}
+	if rule, ok := e.everything(); ok && len(e.script.Commands) > 0 {
+		return BashVerdict{Verdict: Allow, Rule: rule.Text, by: []Rule{rule}, bare: true}
 	}
 	out := BashVerdict{Verdict: Allow}
-	for _, c := range script.Commands {
+	for _, c := range e.script.Commands {
 		p := e.covered(c)
 		if p.Verdict != Allow {
 			out.Verdict = Ask
@@ -108,73 +99,81 @@ func EvalBash(rules []Rule, command string, env ShellEnv) BashVerdict {
 				out.Reason = p.Reason
 			}
 		}
-		out.Parts = append(out.Parts, p)
+		out.Parts = append(out.Parts, p.Part)
+		out.by = addRule(out.by, p.by)
 	}
-	if why := e.unproved(script); why != "" {
+	why, writes := e.unproved()
+	if why != "" {
 		out.Verdict, out.Reason = Ask, why
 	}
-	if len(script.Commands) == 1 && out.Verdict == Allow {
+	if out.Verdict != Allow {
+		out.by = nil
+		return out
+	}
+	out.by = append(out.by, writes...)
+	if len(e.script.Commands) == 1 {
 		out.Rule = out.Parts[0].Rule
 	}
 	return out
 }
 
-type shellEval struct {
-	rules  []Rule
-	env    ShellEnv
-	script *shellcmd.Script
+func addRule(list []Rule, r *Rule) []Rule {
+	if r == nil || slices.ContainsFunc(list, func(had Rule) bool { return had.same(*r) }) {
+		return list
+	}
+	return append(list, *r)
 }
 
 // unread judges a line that is no shell command: only what is certain without a tree.
-func (e *shellEval) unread(command string, err error) BashVerdict {
-	call := toolrule.Call{Tool: "bash", Line: command}
+func (e *shellEval) unread() BashVerdict {
+	call := toolrule.Call{Tool: "bash", Commands: shellcmd.Rough(e.command)}
 	for _, v := range []Verdict{Deny, Ask} {
 		for _, r := range e.rules {
 			if r.Verdict == v && (r.Err != nil || r.pattern.Denies(call)) {
-				return BashVerdict{Verdict: v, Rule: r.Text, Reason: "the rule matches a part of it"}
+				return BashVerdict{Verdict: v, Rule: r.Text, Reason: "the rule matches a part of it", by: []Rule{r}}
 			}
 		}
 	}
 	if rule, ok := e.everything(); ok {
-		return BashVerdict{Verdict: Allow, Rule: rule}
+		return BashVerdict{Verdict: Allow, Rule: rule.Text, by: []Rule{rule}, bare: true}
 	}
-	return BashVerdict{Verdict: Ask, Reason: err.Error()}
+	return BashVerdict{Verdict: Ask, Reason: e.err.Error()}
 }
 
 // everything reports a bare rule for the shell with no deny or ask rule beside it:
-// a person who wrote that wants no judgement of parts.
-func (e *shellEval) everything() (string, bool) {
-	bare := ""
+// a person who wrote that wants no judgement of parts. Neither a project nor a skill
+// can say so.
+func (e *shellEval) everything() (bare Rule, ok bool) {
 	for _, r := range e.rules {
 		switch {
-		case r.Err != nil || r.Verdict != Allow && r.pattern.Names("bash"):
-			return "", false
-		case r.Verdict == Allow && r.pattern.Bare() && r.pattern.Names("bash"):
-			bare = r.Text
+		case r.Verdict != Allow && (r.Err != nil || r.pattern.Names("bash")):
+			return Rule{}, false
+		case r.Verdict == Allow && r.Err == nil && r.sovereign() && r.pattern.Bare() && r.pattern.Names("bash") && !ok:
+			bare, ok = r, true
 		}
 	}
-	return bare, bare != ""
+	return bare, ok
 }
 
 // forbids finds a rule of one verdict that matches any view of any command, or the
 // target of any redirection.
-func (e *shellEval) forbids(v Verdict, script *shellcmd.Script, views [][]string) (rule, why string) {
+func (e *shellEval) forbids(v Verdict) (rule Rule, why string) {
 	for _, r := range e.rules {
 		if r.Verdict != v {
 			continue
 		}
 		if r.Err != nil {
-			return r.Text, "the rule cannot be read"
+			return r, "the rule cannot be read"
 		}
-		for _, words := range views {
+		for _, words := range e.seen {
 			if r.pattern.Denies(toolrule.Call{Tool: "bash", Commands: [][]string{words}}) {
-				return r.Text, fmt.Sprintf("the rule matches %q", clip(strings.Join(words, " ")))
+				return r, fmt.Sprintf("the rule matches %q", clip(strings.Join(words, " ")))
 			}
 		}
-		if len(views) == 0 && r.pattern.Bare() && r.pattern.Names("bash") {
-			return r.Text, "the rule matches every command"
+		if len(e.seen) == 0 && r.pattern.Bare() && r.pattern.Names("bash") {
+			return r, "the rule matches every command"
 		}
-		for _, redirect := range script.Redirects {
+		for _, redirect := range e.script.Redirects {
 			if redirect.Copies || !redirect.Target.Fixed {
 				continue
 			}
@@ -182,12 +181,12 @@ func (e *shellEval) forbids(v Verdict, script *shellcmd.Script, views [][]string
 			if redirect.Writes {
 				tool = "write"
 			}
-			if call, ok := e.fileCall(tool, redirect.Target); ok && r.pattern.Denies(call) {
-				return r.Text, fmt.Sprintf("the rule matches the file %q", clip(redirect.Target.Text))
+			if call, ok := e.fileCall(tool, redirect.Target); ok && r.pattern.Denies(r.rooted(call)) {
+				return r, fmt.Sprintf("the rule matches the file %q", clip(redirect.Target.Text))
 			}
 		}
 	}
-	return "", ""
+	return Rule{}, ""
 }
 
 // fileCall describes the target of a redirection as the file tool would be asked.
@@ -216,48 +215,68 @@ func (e *shellEval) fileCall(tool string, target shellcmd.Word) (toolrule.Call, 
 	return call, true
 }
 
-// unproved names what in the whole line no rule can cover.
-func (e *shellEval) unproved(script *shellcmd.Script) string {
-	if len(script.Refused) > 0 {
-		return "it holds " + script.Refused[0]
+// unproved names what in the whole line no rule can cover, and returns the rules that
+// cover its redirections.
+func (e *shellEval) unproved() (why string, by []Rule) {
+	if len(e.script.Refused) > 0 {
+		return "it holds " + e.script.Refused[0], nil
 	}
-	for _, r := range script.Redirects {
-		if why := e.redirected(r); why != "" {
-			return why
+	for _, r := range e.script.Redirects {
+		why, rule := e.redirected(r)
+		if why != "" {
+			return why, nil
 		}
+		by = addRule(by, rule)
 	}
-	if len(script.Commands) == 0 {
-		return "there is no command in it"
+	if len(e.script.Commands) == 0 {
+		return "there is no command in it", nil
 	}
-	return ""
+	return "", by
 }
 
-// redirected says why a redirection needs a question, "" where it needs none.
-func (e *shellEval) redirected(r shellcmd.Redirect) string {
-	switch target := r.Target.Text; {
+// redirected says why a redirection needs a question, "" where it needs none, and which
+// rule covers it.
+func (e *shellEval) redirected(r shellcmd.Redirect) (string, *Rule) {
+	if why := oddTarget(r); why != "" || !writesFile(r) {
+		return why, nil
+	}
+	if call, ok := e.fileCall("write", r.Target); ok {
+		for i := range e.rules {
+			rule := &e.rules[i]
+			if rule.Verdict == Allow && rule.Err == nil && !rule.pattern.Bare() && rule.pattern.Covers(rule.rooted(call)) {
+				return "", rule
+			}
+		}
+	}
+	return fmt.Sprintf("it writes %q and no rule for Write covers that", clip(r.Target.Text)), nil
+}
+
+// oddTarget says what of a redirection's target no rule can cover.
+func oddTarget(r shellcmd.Redirect) string {
+	switch target := path.Clean(r.Target.Text); {
 	case r.Copies:
 		return ""
 	case !r.Target.Fixed:
 		return fmt.Sprintf("the target of %s is not a fixed name", r.Op)
-	case strings.HasPrefix(path.Clean(target), "/dev/tcp"), strings.HasPrefix(path.Clean(target), "/dev/udp"):
+	case strings.HasPrefix(target, "/dev/tcp"), strings.HasPrefix(target, "/dev/udp"):
 		return "it opens a connection by a file name"
-	case !r.Writes || target == "/dev/null":
-		return ""
 	}
-	call, ok := e.fileCall("write", r.Target)
-	if ok {
-		for _, rule := range e.rules {
-			if rule.Verdict == Allow && rule.Err == nil && !rule.pattern.Bare() && rule.pattern.Covers(call) {
-				return ""
-			}
-		}
-	}
-	return fmt.Sprintf("it writes %q and no rule for Write covers that", clip(r.Target.Text))
+	return ""
+}
+
+func writesFile(r shellcmd.Redirect) bool {
+	return r.Writes && !r.Copies && r.Target.Text != "/dev/null"
+}
+
+// coverage is a Part with the rule behind it.
+type coverage struct {
+	Part
+	by *Rule
 }
 
 // covered judges one simple command for allow.
-func (e *shellEval) covered(c shellcmd.Command) Part {
-	p := Part{Text: shown(c), Verdict: Ask}
+func (e *shellEval) covered(c shellcmd.Command) coverage {
+	p := coverage{Part: Part{Text: shown(c), Verdict: Ask}}
 	words := c.Words
 	for {
 		if p.Reason = e.unsafe(c.Assigns, words); p.Reason != "" {
@@ -280,22 +299,35 @@ func (e *shellEval) covered(c shellcmd.Command) Part {
 		}
 		words, c.Assigns = inner, nil
 	}
-	fixed := e.fixedWords(words)
-	if e.env.Proved && e.readOnly(words) {
+	if e.env.Proved && e.readsOnly() && e.readOnly(words) {
 		p.Verdict = Allow
 		return p
 	}
-	for _, r := range e.rules {
-		if r.Verdict != Allow || r.Err != nil || r.webURL() {
-			continue
-		}
-		if r.pattern.Names("bash") && r.pattern.Covers(toolrule.Call{Tool: "bash", Commands: [][]string{fixed}}) {
-			p.Verdict, p.Rule = Allow, r.Text
-			return p
-		}
+	if p.by = e.ruleFor(words); p.by != nil {
+		p.Verdict, p.Rule = Allow, p.by.Text
+		return p
 	}
 	p.Reason = fmt.Sprintf("no rule covers %q", clip(p.Text))
 	return p
+}
+
+// ruleFor returns the first allow rule whose words are those of the command.
+func (e *shellEval) ruleFor(words []shellcmd.Word) *Rule {
+	fixed := e.fixedWords(words)
+	for i := range e.rules {
+		r := &e.rules[i]
+		if r.Verdict != Allow || r.Err != nil || r.webURL() || !r.pattern.Names("bash") {
+			continue
+		}
+		words := fixed
+		if r.script != "" && fixed[0] == r.script {
+			words = append([]string{r.pattern.Program()}, fixed[1:]...)
+		}
+		if r.pattern.Covers(toolrule.Call{Tool: "bash", Commands: [][]string{words}}) {
+			return r
+		}
+	}
+	return nil
 }
 
 // webURL reports a rule that would take the beginning of an address for a proof. An
@@ -323,7 +355,8 @@ func (e *shellEval) fixedWords(words []shellcmd.Word) []string {
 	return out
 }
 
-// programName maps an absolute path that the host vouches for to its program's name.
+// programName maps a path that the host vouches for to its program's name, and that of
+// a granted skill's script to its absolute path.
 func (e *shellEval) programName(word string) string {
 	if !strings.Contains(word, "/") {
 		return word
@@ -333,7 +366,32 @@ func (e *shellEval) programName(word string) string {
 			return name
 		}
 	}
-	return ""
+	return e.scripts[e.absolute(word)]
+}
+
+// absolute is a path of a program as an absolute, clean one, "" where the line does not
+// say where it starts from, and for a word that is no path.
+func (e *shellEval) absolute(word string) string {
+	switch {
+	case !strings.Contains(word, "/"):
+		return ""
+	case path.IsAbs(word):
+		return path.Clean(word)
+	case e.script.Moves || e.env.Dir == "":
+		return ""
+	}
+	return path.Join(filepath.ToSlash(e.env.Dir), word)
+}
+
+// knows lets a path stand for the script of a granted skill.
+func (e *shellEval) knows(form, script string) {
+	if form == "" {
+		return
+	}
+	if e.scripts == nil {
+		e.scripts = map[string]string{}
+	}
+	e.scripts[form] = script
 }
 
 // harmlessVariable reports the few variables that may be set in front of a command.

@@ -25,14 +25,17 @@ type proofs struct {
 // ShellTier is the tier of a shell command with the reason: ReadOnly where every part
 // is proved to read only, ConfirmOnce where every part has fixed words and nothing is
 // severe, else AlwaysConfirm. env.Readable says which paths count as read.
-func ShellTier(command string, env ShellEnv) (Tier, string) {
-	script, err := shellcmd.Parse(command)
-	if err != nil {
+func ShellTier(command string, env ShellEnv) (Tier, string) { return readShell(command, env).tier() }
+
+func (e *shellEval) tier() (Tier, string) {
+	if e.script == nil {
 		return AlwaysConfirm, "the command cannot be read"
 	}
-	e := &shellEval{env: env, script: script}
-	if why := e.unproved(script); why != "" {
-		return AlwaysConfirm, why
+	if len(e.script.Refused) > 0 {
+		return AlwaysConfirm, "it holds " + e.script.Refused[0]
+	}
+	if len(e.script.Commands) == 0 {
+		return AlwaysConfirm, "there is no command in it"
 	}
 	tier, reason := ReadOnly, "every part only reads"
 	up := func(t Tier, why string) {
@@ -40,22 +43,56 @@ func ShellTier(command string, env ShellEnv) (Tier, string) {
 			tier, reason = t, why
 		}
 	}
-	for _, view := range e.views(script, 0) {
+	for _, r := range e.script.Redirects {
+		up(e.redirectTier(r))
+	}
+	for _, view := range e.seen {
 		if why := severe(view); why != "" {
 			up(AlwaysConfirm, why)
 		}
 	}
-	for _, c := range script.Commands {
+	for _, c := range e.script.Commands {
 		if c.Piped && len(c.Words) > 0 && slices.Contains(shellTables().Interpreters, c.Words[0].Text) {
 			up(AlwaysConfirm, fmt.Sprintf("%s may read its program from a pipe", c.Words[0].Text))
 		}
-		up(e.tier(c))
+		up(e.partTier(c))
 	}
 	return tier, reason
 }
 
-// tier is the tier of one simple command.
-func (e *shellEval) tier(c shellcmd.Command) (Tier, string) {
+// redirectTier is the tier of the file that a redirection opens.
+func (e *shellEval) redirectTier(r shellcmd.Redirect) (Tier, string) {
+	switch why := oddTarget(r); {
+	case why != "":
+		return AlwaysConfirm, why
+	case r.Copies || r.Target.Text == "/dev/null":
+		return ReadOnly, ""
+	case !r.Writes && e.readable(r.Target):
+		return ReadOnly, ""
+	case !r.Writes:
+		return ConfirmOnce, fmt.Sprintf("it reads %q", clip(r.Target.Text))
+	}
+	tier := AlwaysConfirm
+	if call, ok := e.fileCall("write", r.Target); ok && e.env.Writing != nil {
+		tier = ConfirmOnce
+		for _, p := range call.Paths {
+			tier = max(tier, e.env.Writing(filepath.FromSlash(p)))
+		}
+	}
+	return tier, fmt.Sprintf("it writes %q", clip(r.Target.Text))
+}
+
+// readsOnly reports that no redirection opens anything but what may be read without a
+// question: only then can a command be proved to read only.
+func (e *shellEval) readsOnly() bool {
+	return !slices.ContainsFunc(e.script.Redirects, func(r shellcmd.Redirect) bool {
+		t, _ := e.redirectTier(r)
+		return t > ReadOnly && !writesFile(r)
+	})
+}
+
+// partTier is the tier of one simple command.
+func (e *shellEval) partTier(c shellcmd.Command) (Tier, string) {
 	words, assigns := c.Words, c.Assigns
 	for {
 		if why := e.unsafe(assigns, words); why != "" {

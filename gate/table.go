@@ -15,9 +15,12 @@ type facts struct {
 	visible    bool
 	argsFault  error
 	pathFault  *fault
+	files      []touched
+	said       answer // of the rules
 	refusal    string // which active skill refuses the tool, and why
 	tier       Tier
 	raised     string // why the tier is above the declared one
+	lowered    string // how the configuration lowered the declared one, and why
 	ceiling    Tier
 	autonomous bool
 	remembered bool
@@ -41,6 +44,8 @@ var rows = [...]row{
 		func(f *facts) string { return "arguments " + f.argsFault.Error() }},
 	{Deny, "", func(f *facts) bool { return f.pathFault != nil },
 		func(f *facts) string { return f.pathFault.message }},
+	{Deny, CodeRuleDeny, func(f *facts) bool { return f.said.denied != nil },
+		func(f *facts) string { return f.said.because("it is denied by the rule ", f.said.denied) }},
 	{Deny, CodeSkillRefuses, func(f *facts) bool { return f.refusal != "" },
 		func(f *facts) string { return f.refusal }},
 	{Deny, CodeCeiling, func(f *facts) bool { return f.tier > f.ceiling },
@@ -59,10 +64,22 @@ var rows = [...]row{
 		func(f *facts) string {
 			return fmt.Sprintf("no person is there and no grant covers this %s call", f.tier)
 		}},
-	{Allow, CodeReadOnly, func(f *facts) bool { return f.tier == ReadOnly },
-		func(*facts) string { return "it changes nothing" }},
+	{Allow, CodeReadOnly, func(f *facts) bool { return f.tier == ReadOnly && f.said.asked == nil },
+		func(f *facts) string { return f.said.noApproval("it changes nothing") }},
+	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.said.asked != nil },
+		func(f *facts) string {
+			return f.said.because("no person is there to be asked, as says the rule ", f.said.asked)
+		}},
+	{Ask, CodeRuleAsk, func(f *facts) bool { return f.said.asked != nil },
+		func(f *facts) string { return f.said.because("it is asked about by the rule ", f.said.asked) }},
 	{Allow, CodeRemembered, func(f *facts) bool { return f.tier == ConfirmOnce && f.remembered },
 		func(*facts) string { return "approved earlier in this session" }},
+	{Allow, CodeRule, func(f *facts) bool { return f.tier == ConfirmOnce && f.said.by(fromRules) },
+		func(f *facts) string { return f.said.noApproval("") }},
+	{Allow, CodeSkill, func(f *facts) bool { return f.tier == ConfirmOnce && f.said.by(fromSkill) },
+		func(f *facts) string { return f.said.noApproval("") }},
+	{Allow, CodeRule, func(f *facts) bool { return f.tier == AlwaysConfirm && f.said.bare },
+		func(f *facts) string { return f.said.noApproval("") }},
 	{Ask, CodeFirstUse, func(f *facts) bool { return f.tier == ConfirmOnce }, askReason},
 	{Ask, CodeEachCall, func(f *facts) bool { return f.tier == AlwaysConfirm }, askReason},
 	{Ask, CodeManual, func(*facts) bool { return true }, askReason},
@@ -94,7 +111,7 @@ func askReason(f *facts) string {
 // decide walks the table and then turns a question into what the policy makes of
 // it. It reads nothing but f.
 func decide(f *facts) Decision {
-	d := Decision{Tier: f.tier, Key: f.key}
+	d := Decision{Tier: f.tier, Key: f.key, Parts: f.said.parts, Override: f.lowered}
 	for _, r := range rows {
 		if r.applies(f) {
 			d.Verdict, d.Code, d.Reason = r.verdict, r.code, r.reason(f)
@@ -107,6 +124,7 @@ func decide(f *facts) Decision {
 	if d.Code == CodeUnknownTool {
 		d.Tier = ManualOnly
 	}
+	d.credit(f)
 	if d.Verdict != Ask {
 		return d
 	}
@@ -119,6 +137,18 @@ func decide(f *facts) Decision {
 		d.Verdict, d.Code, d.Reason = Deny, CodeNoAnswerer, "nobody can be asked here; "+d.Reason
 	}
 	return d
+}
+
+// credit names the rule that decided, and who approved an allowed call in advance.
+func (d *Decision) credit(f *facts) {
+	switch {
+	case d.Code == CodeRuleDeny:
+		d.Rule = f.said.denied.Text
+	case f.said.asked != nil && (d.Code == CodeRuleAsk || d.Code == CodeNoGrant && f.tier == ReadOnly):
+		d.Rule = f.said.asked.Text
+	case d.Verdict == Allow && (d.Code == CodeRule || d.Code == CodeSkill || d.Code == CodeReadOnly):
+		d.Rule, d.PreApproved = f.said.rules(), f.said.from()
+	}
 }
 
 func onlyDiscover(stages []string) bool {

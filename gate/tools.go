@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/deftskills/deft/internal/toolrule"
 )
 
 // Tool is what the gate knows of one registered tool.
@@ -16,6 +18,11 @@ type Tool struct {
 	Schema json.RawMessage // JSON Schema of the arguments; empty = any object
 	Paths  []PathArg       // arguments that name files; nil = FileArgs(Name)
 	Steers bool            // it steers skills: no skill's list takes it away, the host's may
+
+	// Shell is the top-level argument that holds a shell command, "command" for a tool
+	// that rules call Bash, "" = none. Such a command raises the tier to what it does: a
+	// tool that declares ReadOnly runs what is proved to only read unasked.
+	Shell string
 
 	// Raise looks at one call and returns its tier and why. A tier below Tier
 	// counts for nothing; nil = never. It must be pure and safe for concurrent use.
@@ -44,6 +51,9 @@ func NewTable(tools ...Tool) (*Table, error) {
 		tool.Tier = tool.Tier.known()
 		if tool.Paths == nil {
 			tool.Paths = FileArgs(tool.Name)
+		}
+		if tool.Shell == "" && toolrule.Canonical(tool.Name) == "bash" {
+			tool.Shell = "command"
 		}
 		t.tools[tool.Name] = tool
 		if len(tool.Schema) == 0 {

@@ -151,6 +151,15 @@ func TestCase053FilesAreTheSkills(t *testing.T) {
 	}
 }
 
+func shellLine(t *testing.T, line string) toolrule.Call {
+	t.Helper()
+	input, err := json.Marshal(args("command", line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return toolrule.Describe("bash", input, "", "", nil)
+}
+
 func TestCase054DirectoryInTextAndRule(t *testing.T) {
 	t.Parallel()
 	c := casetest.Open(t, "054")
@@ -162,10 +171,10 @@ func TestCase054DirectoryInTextAndRule(t *testing.T) {
 		t.Error(text)
 	}
 	rule := toolrule.ParseList(h.s.ActiveSkills()[0].Allow.Entries)
-	if _, ok := rule.Covers(toolrule.Call{Tool: "bash", Line: command}); !ok {
+	if _, ok := rule.Covers(shellLine(t, command)); !ok {
 		t.Errorf("%v does not cover %s", rule, command)
 	}
-	if _, ok := rule.Covers(toolrule.Call{Tool: "bash", Line: `sh "` + dir + `/scripts/other.sh"`}); ok {
+	if _, ok := rule.Covers(shellLine(t, `sh "`+dir+`/scripts/other.sh"`)); ok {
 		t.Error("the rule is too wide")
 	}
 }

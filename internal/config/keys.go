@@ -8,6 +8,7 @@ type Level string
 // The levels, weakest first. Environment and flags are laid over by the caller.
 const (
 	Default Level = "default"
+	Managed Level = "managed" // the machine's config.yaml: rules for tools alone
 	User    Level = "user"    // config.yaml in the config directory
 	Project Level = "project" // .deft/config.yaml of a trusted folder
 	Env     Level = "environment"
@@ -100,6 +101,11 @@ type Config struct {
 	AgentSkills   map[string][]string // agents.NAME.skills of MiniMax Code; without an entry an agent has all
 	Model         string              // PROVIDER/NAME; "" = choose
 	Models        map[string]Provider
+	Permissions   Permissions // rules for tools, of every file
+	Policy        Policy
+	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
+	// folder's file only what is stricter counts.
+	ProjectTrusted bool
 
 	from map[string]From
 }
@@ -150,6 +156,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},
 	}
+	values = append(values, c.ruleSettings()...)
 	values = append(values, c.Tuning.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)

@@ -22,6 +22,7 @@ const maxFile = 1 << 20
 // Input says which files to read and how.
 type Input struct {
 	Open           func(path string) (io.ReadCloser, error)
+	ManagedFile    string // the machine's config.yaml; "" = none
 	UserFile       string // config.yaml; "" = none
 	ProjectFile    string // .deft/config.yaml; "" = none
 	ProjectRoot    string // the repository root, or the workspace: a project's sources stay below it
@@ -34,15 +35,22 @@ type Input struct {
 func Load(in Input) (*Config, []skill.Diagnostic) {
 	c := New()
 	l := &loader{config: c, root: in.ProjectRoot}
+	l.only = (*loader).ruleKeys
+	l.file(in, in.ManagedFile, Managed)
+	l.only = nil
 	l.file(in, in.UserFile, User)
+	c.ProjectTrusted = in.ProjectTrusted || c.TrustProject == TrustAlways
 	switch {
 	case in.ProjectFile == "" || !exists(in, in.ProjectFile):
-	case !in.ProjectTrusted && c.TrustProject != TrustAlways:
+	case !c.ProjectTrusted:
 		l.add(skill.Diagnostic{
 			Code: "project_config_ignored", Level: skill.LevelWarning, File: in.ProjectFile, Offset: -1,
 			Message: "settings of a folder that is not trusted are ignored",
 			Fix:     "run with --trust-project, or set skills.trust.project: always, when you trust this folder",
 		})
+		l.only = (*loader).strictKeys
+		l.file(in, in.ProjectFile, Project)
+		l.only = nil
 	default:
 		l.file(in, in.ProjectFile, Project)
 	}
@@ -182,19 +190,19 @@ func unknownFix(known table) string {
 // keys lists the keys of a file. A project's file has fewer: it may only tighten.
 func (l *loader) keys() table {
 	if l.level == Project {
-		return table{"skills": func(key string, _, v *yaml.Node) {
+		return l.with(l.ruleKeys(), table{"skills": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table {
 				keys := l.lists(&l.config.Project)
 				keys["sources"] = l.sources
 				return keys
 			})
-		}}
+		}})
 	}
 	c, tuning := l.config, l.tuningKeys()
 	sub := func(keys table) setter {
 		return func(key string, _, v *yaml.Node) { l.mapping(v, key+".", func() table { return keys }) }
 	}
-	return table{
+	return l.with(l.ruleKeys(), table{
 		"skills": sub(l.with(l.lists(&c.User), table{
 			"external": sub(table{
 				"enabled": l.boolean(&c.External), "walkUp": l.boolean(&c.WalkUp),
@@ -214,7 +222,7 @@ func (l *loader) keys() table {
 		"models": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table { return table{"*": l.provider} })
 		},
-	}
+	})
 }
 
 func (l *loader) boolean(into *bool) setter {

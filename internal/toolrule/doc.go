@@ -14,9 +14,8 @@
 // argument of a tool a spec speaks of. What may not come in: verdicts (gate), which
 // list is in force (session), anything that opens a file.
 //
-// Shell commands are judged here without a shell grammar: a command that holds any
-// operator, expansion or redirection is covered by no words, and a deny looks at every
-// part of it. A caller that has parsed the command passes its simple commands instead.
+// Shell commands come as the words of their simple commands; what reads them is package
+// shellcmd, and what proves them is the gate.
 //
 // Open pattern.go for the grammar, words.go for shell words, list.go for matching,
 // subject.go for tools' names and arguments.

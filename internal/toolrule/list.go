@@ -2,6 +2,7 @@ package toolrule
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -104,6 +105,26 @@ func (p Pattern) Name() string { return p.name }
 // Bare reports a pattern that holds whatever the arguments are.
 func (p Pattern) Bare() bool { return p.spec == "" }
 
+// Everything reports a pattern that is bare, or whose words are stars alone.
+func (p Pattern) Everything() bool {
+	return !slices.ContainsFunc(p.words, func(w word) bool {
+		return len(w.text) == 0 || slices.Contains(w.quoted, true) || slices.ContainsFunc(w.text, func(c rune) bool { return c != '*' })
+	})
+}
+
+// Program is the first word of the spec, "" where it is none or holds a wildcard.
+func (p Pattern) Program() string {
+	if len(p.words) == 0 {
+		return ""
+	}
+	for i, c := range p.words[0].text {
+		if c == '*' && !p.words[0].quoted[i] {
+			return ""
+		}
+	}
+	return p.words[0].String()
+}
+
 // named reports whether the pattern's name part is the tool's, under any of its names.
 func (p Pattern) named(tool string) bool {
 	if p.name == "*" || p.name == tool {
@@ -120,9 +141,8 @@ func (p Pattern) named(tool string) bool {
 func (p Pattern) covers(c Call) bool {
 	switch Canonical(c.Tool) {
 	case "bash":
-		if c.Commands == nil {
-			command, ok := simple(c.Line)
-			return ok && matchWords(p.words, command)
+		if c.Unproved {
+			return false
 		}
 		for _, command := range c.Commands {
 			if !matchWords(p.words, command) {
@@ -144,11 +164,7 @@ func (p Pattern) covers(c Call) bool {
 func (p Pattern) denies(c Call) bool {
 	switch Canonical(c.Tool) {
 	case "bash":
-		commands := c.Commands
-		if commands == nil {
-			commands = rough(c.Line)
-		}
-		for _, command := range commands {
+		for _, command := range c.Commands {
 			if matchWords(p.words, command) {
 				return true
 			}

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/deftskills/deft/internal/shellcmd"
 )
 
 // alias maps every name that a tool list may use to the name of the tool in deft.
@@ -44,8 +47,8 @@ func AlwaysCallable(tool string) bool {
 // and then a spec of that kind matches only in a deny list.
 type Call struct {
 	Tool     string
-	Line     string     // of a shell tool: the command as given
-	Commands [][]string // its simple commands, where the caller has parsed it
+	Commands [][]string // of a shell tool: the words of each simple command
+	Unproved bool       // the command line holds more than Commands tells: nothing covers it
 	Paths    []string   // of a file tool: each form of the path, absolute, slash-separated
 	Host     string     // of a network tool
 	Dir      string     // the workspace, absolute, slash-separated
@@ -64,7 +67,7 @@ func Describe(tool string, args json.RawMessage, dir, home string, resolve func(
 	_ = json.Unmarshal(args, &a) // a wrong type leaves its field empty: nothing is allowed by it
 	switch Canonical(tool) {
 	case "bash":
-		c.Line = a.Command
+		c.Commands, c.Unproved = commands(a.Command)
 	case "web_fetch":
 		if u, err := url.Parse(a.URL); err == nil {
 			c.Host = strings.ToLower(u.Hostname())
@@ -86,4 +89,27 @@ func Describe(tool string, args json.RawMessage, dir, home string, resolve func(
 		}
 	}
 	return c
+}
+
+// commands returns the simple commands of a line; unproved says that something of it is
+// in none of them: what no one can read, an expansion, an assignment, a file that is written.
+func commands(line string) (list [][]string, unproved bool) {
+	script, err := shellcmd.Parse(line)
+	if err != nil {
+		return shellcmd.Rough(line), true
+	}
+	unproved = len(script.Refused) > 0 || len(script.Commands) == 0 ||
+		slices.ContainsFunc(script.Redirects, func(r shellcmd.Redirect) bool { return r.Writes })
+	for _, c := range script.Commands {
+		words := make([]string, 0, len(c.Words))
+		unproved = unproved || len(c.Assigns) > 0
+		for _, w := range c.Words {
+			unproved = unproved || !w.Fixed || w.Tilde || w.Glob
+			words = append(words, w.Text)
+		}
+		if len(words) > 0 {
+			list = append(list, words)
+		}
+	}
+	return list, unproved
 }

@@ -6,9 +6,15 @@ import (
 	"testing"
 )
 
+// shellCall is what Describe makes of a shell command.
+func shellCall(line string) Call {
+	args, _ := json.Marshal(map[string]string{"command": line})
+	return Describe("bash", args, "/w", "/h", nil)
+}
+
 func TestPatternsCoverAndDeny(t *testing.T) {
 	t.Parallel()
-	bash := func(line string) Call { return Call{Tool: "bash", Line: line} }
+	bash := shellCall
 	file := func(tool, path string) Call { return Call{Tool: tool, Paths: []string{path}, Dir: "/w", Home: "/h"} }
 	for _, c := range []struct {
 		pattern       string
@@ -104,12 +110,12 @@ func TestExpandedDirectoryMatchesAsOneWord(t *testing.T) {
 		t.Fatalf("%s: %v", e, again[0].Err)
 	}
 	command := `sh "` + dir + `/scripts/stamp.sh" in.txt`
-	call := Call{Tool: "bash", Line: command}
+	call := shellCall(command)
 	for _, l := range []List{{{Pattern: e}}, again} {
 		if _, ok := l.Covers(call); !ok {
 			t.Errorf("%s does not cover %s", l[0], command)
 		}
-		if _, ok := l.Covers(Call{Tool: "bash", Line: `sh "/home/skills of jo's/stXmper (1)/scripts/stamp.sh"`}); ok {
+		if _, ok := l.Covers(shellCall(`sh "/home/skills of jo's/stXmper (1)/scripts/stamp.sh"`)); ok {
 			t.Error("a star of the directory became a wildcard")
 		}
 	}
@@ -139,8 +145,8 @@ func TestDescribeFindsTheSubject(t *testing.T) {
 	if c := Describe("web_fetch", json.RawMessage(`{"url":"https://A.example.org:8/x"}`), "", "", nil); c.Host != "a.example.org" {
 		t.Error(c.Host)
 	}
-	if c := Describe("bash", json.RawMessage(`{"command":7}`), "", "", nil); c.Line != "" {
-		t.Error(c.Line)
+	if c := Describe("bash", json.RawMessage(`{"command":7}`), "", "", nil); len(c.Commands) > 0 || !c.Unproved {
+		t.Error(c.Commands)
 	}
 }
 
@@ -171,7 +177,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, line string) {
 		l := ParseList([]string{pattern})
-		call := Call{Tool: "bash", Line: line}
+		call := shellCall(line)
 		_, allow := l.Covers(call)
 		_, deny := l.Denies(call)
 		if allow && !deny {

@@ -1,9 +1,6 @@
 package toolrule
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // word is one shell word of a spec. Runes that were quoted are marked, so that a "*"
 // in quotes is a star of the text and not a wildcard.
@@ -171,61 +168,4 @@ func globRunes(w word, s []rune) bool {
 		p++
 	}
 	return p == len(w.text)
-}
-
-// simple splits a command line into one simple command. ok is false where the line
-// holds anything that a shell would act on beyond splitting words.
-func simple(line string) (command []string, ok bool) {
-	open := rune(0)
-	escaped := false
-	for _, c := range line {
-		switch {
-		case escaped:
-			escaped = false
-		case c == '\\' && open != '\'':
-			escaped = true
-		case open != 0:
-			if c == open {
-				open = 0
-			} else if open == '"' && (c == '$' || c == '`') {
-				return nil, false
-			}
-		case c == '\'' || c == '"':
-			open = c
-		case c < ' ' && c != '\t' || strings.ContainsRune(";|&<>$`(){}[]*?!#~\x7f", c):
-			return nil, false
-		}
-	}
-	if open != 0 || escaped {
-		return nil, false
-	}
-	for _, w := range splitWords(line) {
-		command = append(command, w.String())
-	}
-	return command, len(command) > 0
-}
-
-// reserved are the words of the shell's grammar behind which a command begins.
-var reserved = []string{"if", "then", "elif", "else", "while", "until", "do", "time", "coproc"}
-
-// rough cuts a line at everything that could begin another command. A deny list
-// looks at each part: too many parts are better than one too few.
-func rough(line string) [][]string {
-	parts := strings.FieldsFunc(line, func(r rune) bool {
-		return r < ' ' && r != '\t' || strings.ContainsRune(";|&<>`(){}!", r)
-	})
-	var out [][]string
-	for _, part := range parts {
-		var command []string
-		for _, w := range splitWords(strings.TrimLeft(part, "$ \t")) {
-			command = append(command, w.String())
-		}
-		for len(command) > 1 && (strings.Contains(command[0], "=") || slices.Contains(reserved, command[0])) {
-			command = command[1:] // an assignment or a word of the grammar is not the program
-		}
-		if len(command) > 0 {
-			out = append(out, command)
-		}
-	}
-	return out
 }
