@@ -93,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.registry, err = registry.Open(ctx, registry.Config{
 		Sources:     sources,
 		Arrivals:    o.arrivals(env, sources),
-		Diagnostics: append(append(diags, o.Diagnostics...), seeded...),
+		Diagnostics: append(append(diags, o.findings()...), seeded...),
 		Dialect:     o.Dialect,
 		Trust:       e.judge,
 		Decider:     e.judge,

@@ -115,6 +115,10 @@ type Options struct {
 	// Commands says how what skills want to have run is confined; zero = nothing runs.
 	Commands Commands
 
+	// Rules is what the layers of configuration say of tools: what is allowed, asked and
+	// denied. Rules for Skill(NAME) say who may start a skill.
+	Rules gate.RuleSet
+
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
 	// Places are directories that are no sources and that Explain looks at too.

@@ -97,7 +97,7 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	paths.Readable = append(paths.Readable, w.spill.dir)
 	door, err := gate.New(gate.Options{
 		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Paths: paths,
-		Now: e.o.Clock, Rand: e.o.Rand,
+		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (e *Engine) Tools() []toolset.Spec {
 // newTools makes the tools of one session, w; nil = for their descriptions. Those for
 // skills search what the session sees, those for files remember what it has read.
 func (e *Engine) newTools(w *work) []toolset.Tool {
-	skills, files := e.skills, toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.paths().ReadDenied}
+	skills, files := e.skills, toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.o.Rules.ReadDenied(e.paths())}
 	if w != nil {
 		files.Outputs = w.spill.dir
 		if e.o.SkillTools.Scripts == nil && skills.Scripts != nil {

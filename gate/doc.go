@@ -16,6 +16,10 @@
 //   - gate.go: the shapes other rooms use; codes.go: every code a Decision can have
 //   - table.go: the decision table, one row a check, first match wins
 //   - engine.go: New, Check, Explain; confirm.go: questions, answers, what is remembered
+//   - rules.go: rules and tiers of the layers of configuration; judge.go: what rules and
+//     active skills say of one call
+//   - shell_rules.go: a shell command under rules; shell_tier.go: its tier; shell_named.go:
+//     under a restricting list; shell_views.go, shell_options.go: wrappers, options
 //   - tools.go: the table of registered tools; args.go and canonical.go: their arguments
 //   - paths.go, protected.go: which files a file tool may touch and at what tier
 //   - record.go: rows and the append-only file they go to

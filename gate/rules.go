@@ -36,7 +36,9 @@ type Rule struct {
 	Layer Layer
 	File  string // where it is written; "" = nowhere
 	Line  int    // 1-based; 0 = unknown
-	Root  string // absolute; what relative paths of the rule count from; "" = the workspace
+	// ModelOnly says of a rule for a skill that it binds models; a person may start the skill.
+	ModelOnly bool
+	Root      string // absolute; what relative paths of the rule count from; "" = the workspace
 
 	pattern toolrule.Pattern
 	skill   string // the active skill that brought it, "" = a person did
@@ -228,4 +230,28 @@ func (s *RuleSet) tier(tool string, own Tier) (t Tier, raised, lowered string) {
 		}
 	}
 	return t, raised, lowered
+}
+
+// ReadDenied returns what tools that walk folders ask for each file they come to: p and
+// every deny rule for reading files have a say.
+func (s RuleSet) ReadDenied(p PathPolicy) func(path string) bool {
+	var rules []Rule
+	for _, r := range s.fixed().Rules {
+		if r.Verdict == Deny && r.Err == nil && !r.pattern.Bare() && r.pattern.Names("read") {
+			rules = append(rules, r)
+		}
+	}
+	if len(rules) == 0 {
+		return p.ReadDenied
+	}
+	call := toolrule.Call{Tool: "read", Dir: filepath.ToSlash(p.Workspace), Home: filepath.ToSlash(p.Home)}
+	return func(file string) bool {
+		plain, real, err := p.both(p.Workspace, file)
+		if err != nil || p.denied(plain) || p.denied(real) {
+			return true
+		}
+		c := call
+		c.Paths = touched{plain: filepath.ToSlash(plain), real: filepath.ToSlash(real)}.forms()
+		return slices.ContainsFunc(rules, func(r Rule) bool { return r.pattern.Denies(r.rooted(c)) })
+	}
 }

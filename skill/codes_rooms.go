@@ -99,6 +99,10 @@ var roomCodes = []CodeSpec{
 	{"config_unknown", LevelWarning, "remove the key"},
 	{"config_unreadable", LevelWarning, "correct the file"},
 	{"project_config_ignored", LevelWarning, "trust the folder"},
+	// gate: what rules for tools cannot do.
+	{"gate_bad_rule", LevelError, "write it as Tool or Tool(what it may do)"},
+	{"gate_rule_url", LevelWarning, "write WebFetch(domain:HOST)"},
+	{"gate_tier_override", LevelWarning, "write it in your own config.yaml, with a reason"},
 	{"store_xdg_relative", LevelWarning, "set it to an absolute path"},
 	// store: the state of a machine.
 	{"store_damaged", LevelError, "run deft doctor --fix, then trust again what you trusted"},

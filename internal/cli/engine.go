@@ -61,6 +61,7 @@ func (r *run) options() deft.Options {
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(),
 	}
+	o.Rules = r.rules
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
 	}

@@ -91,7 +91,7 @@ func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft
 	if err != nil {
 		return nil, err
 	}
-	o := deft.SessionOptions{Model: m, Auto: auto}
+	o := deft.SessionOptions{Model: m, Auto: auto, StrictStages: r.config.Policy.StrictStages}
 	if m != nil {
 		if o.Project, err = agent.ReadAgentsMD(r.cwd); err != nil {
 			r.hintf("%s", err)

@@ -46,6 +46,7 @@ type Process struct {
 	// standard error leads elsewhere; nil = there is none.
 	OpenTerminal func() (io.Writer, error)
 	Now          func() time.Time
+	Managed      string // the settings file of whoever runs the machine; "" = that of the system
 	Helper       string // what confines commands: the result of deft.Helper; empty = nothing does
 }
 
@@ -242,6 +243,8 @@ type run struct {
 	cwd     string
 	codes   []Exit
 	diags   []skill.Diagnostic // of settings and flags
+	managed string             // the settings file of the machine
+	rules   gate.RuleSet       // of the settings
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
 	vectors search.Embedder // of a verb that wants vectors, where there is one

@@ -18,10 +18,12 @@ import (
 func (r *run) settings() {
 	// The state is opened only where there is something to trust.
 	_, project := r.settingsFiles()
+	r.managed = orElse(r.proc.Managed, config.ManagedFile(config.Places{Getenv: r.env, GOOS: r.proc.GOOS}))
 	trusted := r.globals.trustProject || exists(project) && r.folderTrusted(context.Background())
 	c, diags := r.readSettings(trusted)
 	r.config = c
-	r.diags = append(r.diags, diags...)
+	r.rules = toolRules(c)
+	r.diags = append(append(r.diags, diags...), r.rules.Diagnostics()...)
 	r.latest = readSettings{r.settingsStamp(), trusted, c, nil}
 }
 
@@ -34,6 +36,7 @@ func (r *run) readSettings(trusted bool) (*config.Config, []skill.Diagnostic) {
 	user, project := r.settingsFiles()
 	c, diags := config.Load(config.Input{
 		Open:           openRegular,
+		ManagedFile:    r.managed,
 		UserFile:       user,
 		ProjectFile:    project,
 		ProjectRoot:    repository(r.cwd, r.dirs.Home),
@@ -67,7 +70,7 @@ type readSettings struct {
 func (r *run) settingsStamp() string {
 	user, project := r.settingsFiles()
 	var out string
-	for _, file := range []string{user, project} {
+	for _, file := range []string{r.managed, user, project} {
 		if st, err := os.Stat(file); err == nil {
 			out += fmt.Sprint(st.Size(), " ", st.ModTime().UnixNano(), ";")
 		} else {

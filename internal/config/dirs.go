@@ -77,6 +77,21 @@ func FindDirs(p Places) (Dirs, []skill.Diagnostic, error) {
 	return d, diags, nil
 }
 
+// ManagedFile is the settings file of whoever runs the machine, beside the skills of the
+// whole machine; "" = the system has no such place. No home and no flag moves it.
+func ManagedFile(p Places) string {
+	switch p.GOOS {
+	case "darwin":
+		return "/Library/Application Support/deft/config.yaml"
+	case "windows":
+		if dir := p.Getenv("ProgramData"); dir != "" {
+			return filepath.Join(dir, "deft", "config.yaml")
+		}
+		return ""
+	}
+	return "/etc/deft/config.yaml"
+}
+
 func below(home, base string) Dirs {
 	return Dirs{
 		Home: home, Config: filepath.Join(base, "config"), Data: filepath.Join(base, "data"),
