@@ -3,6 +3,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,46 +18,28 @@ import (
 	"github.com/deftskills/deft/command/sandbox"
 )
 
-// helped are the levels that have the helper.
-var helped = []sandbox.Level{sandbox.Limits, sandbox.Files, sandbox.Full}
-
 // eachLevel runs f at each level that is there.
-func eachLevel(t *testing.T, levels []sandbox.Level, f func(t *testing.T, run func(ctx context.Context, c sandbox.Command) sandbox.Result, dir string)) {
-	for _, level := range levels {
-		t.Run(level.String(), func(t *testing.T) {
-			t.Parallel()
-			dir, temp := public(t), public(t)
-			box := boxAt(t, temp, level)
-			if found := box.Probe(t.Context()); found.Level < level {
-				t.Skip(found.Missing(level))
+func eachLevel(t *testing.T, list []wall, f func(t *testing.T, run func(ctx context.Context, c sandbox.Command) sandbox.Result, dir string)) {
+	atEach(t, list, func(t *testing.T, w wall) {
+		dir, temp := public(t), public(t)
+		box := w.box(t, temp)
+		f(t, func(ctx context.Context, c sandbox.Command) sandbox.Result {
+			t.Helper()
+			c.Dir, c.Env, c.Level, c.AtMost = dir, []string{"PATH=" + os.Getenv("PATH")}, w.level, w.level
+			c.Policy.Write = []string{dir}
+			res, err := box.Run(ctx, c)
+			if err != nil {
+				t.Fatal(err)
 			}
-			f(t, func(ctx context.Context, c sandbox.Command) sandbox.Result {
-				t.Helper()
-				c.Dir, c.Env, c.Level, c.AtMost = dir, []string{"PATH=" + os.Getenv("PATH")}, level, level
-				c.Policy = sandbox.Policy{Write: []string{dir}}
-				res, err := box.Run(ctx, c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if res.Level != level {
-					t.Fatalf("level %v", res.Level)
-				}
-				return res
-			}, dir)
-			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-				t.Errorf("left in the folder for temporary files: %v %v", left, err)
+			if res.Level != w.level {
+				t.Fatalf("level %v", res.Level)
 			}
-		})
-	}
-}
-
-// boxAt is the box of this machine; one that has nothing above None for that level.
-func boxAt(t *testing.T, temp string, level sandbox.Level) *sandbox.Box {
-	t.Helper()
-	if level == sandbox.None {
-		return sandbox.New(sandbox.Options{TempRoot: temp})
-	}
-	return ownBox(t, temp)
+			return res
+		}, dir)
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("left in the folder for temporary files: %v %v", left, err)
+		}
+	})
 }
 
 // alive returns the processes whose command line holds text.
@@ -137,22 +120,16 @@ func TestANetworkThatIsAllowedIsReached(t *testing.T) {
 			c.Close()
 		}
 	}()
-	for _, level := range walls {
-		dir := public(t)
-		box := ownBox(t, public(t))
-		if found := box.Probe(t.Context()); found.Level < level {
-			t.Log(found.Missing(level))
-			continue
-		}
-		res, err := box.Run(t.Context(), sandbox.Command{
-			Argv: []string{"bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", listener.Addr().(*net.TCPAddr).Port)},
-			Dir:  dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute,
-			Level: level, AtMost: level, Policy: sandbox.Policy{Write: []string{dir}, Network: true},
+	script := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", listener.Addr().(*net.TCPAddr).Port)
+	// The subtests end before the listener does.
+	t.Run("at", func(t *testing.T) {
+		eachLevel(t, walls, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
+			res := run(t.Context(), sandbox.Command{Argv: []string{"bash", "-c", script}, Timeout: time.Minute, Policy: sandbox.Policy{Network: true}})
+			if res.Exit != 0 {
+				t.Errorf("%s %+v", res.Stderr, res)
+			}
 		})
-		if err != nil || res.Exit != 0 {
-			t.Errorf("%v: %v %s %+v", level, err, res.Stderr, res)
-		}
-	}
+	})
 }
 
 func TestACancelledRunEndsWithoutItsLastStep(t *testing.T) {
@@ -219,29 +196,27 @@ const bomb = `bomb_of_a_test() { [ $1 -lt 9 ] && { bomb_of_a_test $(($1+1)) & bo
 
 // Not in parallel: a user's processes are counted together.
 func TestAForkBombEnds(t *testing.T) {
-	for _, level := range helped {
-		dir := public(t)
-		box := ownBox(t, public(t))
-		if found := box.Probe(t.Context()); found.Level < level {
-			t.Log(found.Missing(level))
-			continue
-		}
-		res, err := box.Run(t.Context(), sandbox.Command{
-			Argv: []string{"sh", "-c", bomb}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")},
-			Level: level, AtMost: level, Timeout: 2 * time.Second, Processes: 20, Policy: sandbox.Policy{Write: []string{dir}},
+	for _, w := range helped {
+		t.Run(w.String(), func(t *testing.T) {
+			dir := public(t)
+			box := w.box(t, public(t))
+			res, err := box.Run(t.Context(), sandbox.Command{
+				Argv: []string{"sh", "-c", bomb}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")},
+				Level: w.level, AtMost: w.level, Timeout: 2 * time.Second, Processes: 20, Policy: sandbox.Policy{Write: []string{dir}},
+			})
+			if err != nil || res.Reason == sandbox.Exited && res.Exit == 0 {
+				t.Errorf("%v %+v", err, res)
+			}
+			if left := alive("bomb_of_a_test"); len(left) > 0 {
+				t.Errorf("alive: %d", len(left))
+			}
 		})
-		if err != nil || res.Reason == sandbox.Exited && res.Exit == 0 {
-			t.Errorf("%v: %v %+v", level, err, res)
-		}
-		if left := alive("bomb_of_a_test"); len(left) > 0 {
-			t.Errorf("alive: %d", len(left))
-		}
 	}
 }
 
 func TestAResultTellsHowARunEnded(t *testing.T) {
 	t.Parallel()
-	eachLevel(t, append([]sandbox.Level{sandbox.None}, helped...), func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
+	eachLevel(t, all, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
 		res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "cat; echo err >&2; exit 3"}, Stdin: []byte("in")})
 		if string(res.Stdout) != "in" || string(res.Stderr) != "err\n" || res.Exit != 3 || res.Reason != sandbox.Exited {
 			t.Errorf("%+v", res)
@@ -254,34 +229,69 @@ func TestAResultTellsHowARunEnded(t *testing.T) {
 
 func TestAMissingProgramIsNamed(t *testing.T) {
 	t.Parallel()
-	for _, level := range append([]sandbox.Level{sandbox.None}, helped...) {
+	atEach(t, all, func(t *testing.T, w wall) {
+		dir := public(t)
+		box := w.box(t, public(t))
 		for _, name := range []string{"no-such-program", "/no/such/program", "./no-such"} {
-			dir := public(t)
-			box := boxAt(t, public(t), level)
-			if found := box.Probe(t.Context()); found.Level < level {
-				continue
-			}
 			_, err := box.Run(t.Context(), sandbox.Command{
-				Argv: []string{name}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Level: level, AtMost: level, Policy: sandbox.Policy{Write: []string{dir}},
+				Argv: []string{name}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Level: w.level, AtMost: w.level, Policy: sandbox.Policy{Write: []string{dir}},
 			})
 			var start *sandbox.StartError
 			if !errors.As(err, &start) || start.Step != "exec" || !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%v %s: %v", level, name, err)
+				t.Errorf("%s: %v", name, err)
 			}
 		}
+	})
+}
+
+// Not in parallel: what other tests open would count.
+func TestManyRunsLeaveNothing(t *testing.T) {
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	runs := func(n int) {
+		t.Run("runs", func(t *testing.T) { // which ends when all of them have
+			eachLevel(t, all, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
+				for range n {
+					if res := run(t.Context(), sandbox.Command{Argv: []string{"true"}, Timeout: time.Minute}); res.Reason != sandbox.Exited || res.Exit != 0 {
+						t.Fatalf("%+v", res)
+					}
+				}
+				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+					t.Errorf("left in the workspace: %v %v", left, err)
+				}
+			})
+		})
+	}
+	runs(1) // what is opened once
+	before := open()
+	runs(20)
+	if after := open(); after > before {
+		t.Errorf("%d descriptors, before %d", after, before)
+	}
+	if dead := zombies(t); len(dead) > 0 {
+		t.Errorf("not collected: %v", dead)
 	}
 }
 
-func TestManyRunsLeaveNothing(t *testing.T) {
-	t.Parallel()
-	eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
-		for range 60 {
-			if res := run(t.Context(), sandbox.Command{Argv: []string{"true"}, Timeout: time.Minute}); res.Reason != sandbox.Exited || res.Exit != 0 {
-				t.Fatalf("%+v", res)
-			}
+// zombies are children of this process that have ended and were not waited for.
+func zombies(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // gone meanwhile
 		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("left in the workspace: %v %v", left, err)
+		rest := string(text[bytes.LastIndexByte(text, ')')+1:])
+		if strings.HasPrefix(rest, fmt.Sprintf(" Z %d ", os.Getpid())) {
+			out = append(out, string(text))
 		}
-	})
+	}
+	return out
 }

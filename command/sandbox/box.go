@@ -14,6 +14,13 @@ type Options struct {
 	HelperPath string
 	// TempRoot is where private temporary folders are made; empty means /tmp.
 	TempRoot string
+	// BwrapPlaces are the files that may be bubblewrap, by which full is there where this
+	// process may make no namespaces; nil means the places where systems put it. One that
+	// somebody else than the superuser could replace is not used.
+	BwrapPlaces []string
+	// OnlyBwrap leaves namespaces alone, as on a machine that bars them. It exists to
+	// prove and measure that way.
+	OnlyBwrap bool
 	// Probe replaces finding out what the machine can do; nil tries it.
 	Probe func(context.Context) Findings
 	// Start replaces starting a process; nil is (*exec.Cmd).Start.
@@ -32,6 +39,9 @@ type Box struct {
 func New(o Options) *Box {
 	if o.TempRoot == "" {
 		o.TempRoot = "/tmp"
+	}
+	if o.BwrapPlaces == nil {
+		o.BwrapPlaces = bwrapPlaces
 	}
 	if o.Start == nil {
 		o.Start = (*exec.Cmd).Start
@@ -76,5 +86,5 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if level < c.Level {
 		return none, &UnavailableError{Wanted: c.Level, Present: level, Why: found.Missing(c.Level)}
 	}
-	return b.run(ctx, c, level)
+	return b.run(ctx, c, level, found.by(level))
 }

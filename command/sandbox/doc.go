@@ -26,6 +26,7 @@
 //	files and network: Landlock         landlock_linux.go
 //	system calls that are refused       seccomp_linux.go, seccomp_linux_*.go
 //	mounts of the level full            mounts_linux.go, holds_linux.go
+//	the level full by bubblewrap        bwrap_linux.go
 //	what this machine can do            probe.go, probe_linux.go
 //	macOS: the profile's text           profile.go
 //

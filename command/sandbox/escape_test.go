@@ -24,29 +24,6 @@ import (
 	"github.com/deftskills/deft/command/sandbox"
 )
 
-// walls are the levels that hold something. A level that this machine can't reach is
-// skipped by the name of what is missing.
-var walls = []sandbox.Level{sandbox.Files, sandbox.Full}
-
-func ownBox(t *testing.T, temp string) *sandbox.Box {
-	t.Helper()
-	return sandbox.New(sandbox.Options{HelperPath: "/proc/self/exe", TempRoot: temp})
-}
-
-// public is a folder that every user can reach, since the attackers run as several.
-func public(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "deft-escape-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // stage is a world for one attack, and the wall around it.
 type stage struct {
 	world
@@ -56,10 +33,10 @@ type stage struct {
 	came   atomic.Int32 // what reached the host by a socket
 }
 
-func newStage(t *testing.T, group string) *stage {
+func newStage(t *testing.T, w wall, group string) *stage {
 	t.Helper()
 	base := public(t)
-	s := &stage{base: base, box: ownBox(t, base)}
+	s := &stage{base: base, box: w.box(t, base)}
 	home := base + "/home"
 	s.world = world{
 		Workspace: base + "/ws", Outside: base + "/outside", Secret: home + "/.ssh/id", Later: home + "/.aws/credentials",
@@ -223,19 +200,22 @@ func (s *stage) protectedTree(t *testing.T) string {
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	covered := 0
-	for _, level := range walls {
+	for _, w := range walls {
 		for group := range attacks {
-			t.Run(level.String()+"/"+group, func(t *testing.T) {
+			t.Run(w.String()+"/"+group, func(t *testing.T) {
 				t.Parallel()
-				testAttack(t, level, group)
+				testAttack(t, w, group)
 			})
 		}
-		found := ownBox(t, public(t)).Probe(t.Context())
-		if found.Level >= level {
+		found := findOut()
+		if w.bwrap {
+			found = findOutBwrap()
+		}
+		if found.Level >= w.level {
 			covered++
-			t.Logf("covered: level %s as user %d", level, os.Getuid())
+			t.Logf("covered: level %s as user %d", w, os.Getuid())
 		} else {
-			t.Logf("not covered: level %s as user %d: %s", level, os.Getuid(), found.Missing(level))
+			t.Logf("not covered: level %s as user %d: %s", w, os.Getuid(), found.Missing(w.level))
 		}
 	}
 	if covered == 0 && os.Getenv("CI") != "" {
@@ -243,11 +223,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-func testAttack(t *testing.T, level sandbox.Level, group string) {
-	s := newStage(t, group)
-	if found := s.box.Probe(t.Context()); found.Level < level {
-		t.Skip(found.Missing(level))
-	}
+func testAttack(t *testing.T, w wall, group string) {
+	s, level := newStage(t, w, group), w.level
 	leak, err := unix.Open(s.Secret, unix.O_RDONLY, 0) // without close-on-exec
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +303,7 @@ func TestEscapesAsAnotherUser(t *testing.T) {
 	if err := os.Chown(dir+"/temp", somebody, somebody); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), dir+"/sandbox.test", "-test.v", "-test.run=^Test(Escapes|Nothing|A|Bounds)")
+	c := exec.CommandContext(t.Context(), dir+"/sandbox.test", "-test.v", "-test.run=^Test(Escapes|Nothing|A|Bounds|Bwrap)")
 	c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/temp", "CI=" + os.Getenv("CI")}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: somebody, Gid: somebody}}
 	out, err := c.CombinedOutput()

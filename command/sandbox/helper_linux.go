@@ -108,7 +108,7 @@ func (h *helper) prepare() error {
 			return unix.CloseRange(planFD, ^uint(0)>>1&0x7fffffff, unix.CLOSE_RANGE_CLOEXEC)
 		}},
 		{"umask", func() error { syscall.Umask(0o077); return nil }},
-		{"mount", func() error { return h.plan.Mounts.enter() }},
+		{"mount", func() error { return h.plan.Mounts.enter(h.plan.Network) }},
 	} {
 		if err := s.do(); err != nil {
 			return &stepError{s.name, err}

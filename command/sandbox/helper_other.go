@@ -9,10 +9,12 @@ import (
 	"runtime"
 )
 
+var bwrapPlaces []string // not on this system
+
 // Helper returns nothing: on this system there is no level above None.
 func Helper([]string) string { return "" }
 
-func startHelped(*Box, Command, *exec.Cmd, Level, string) (process, error) {
+func startHelped(*Box, Command, *exec.Cmd, Level, string, string) (process, error) {
 	return nil, &StartError{"helper", errors.ErrUnsupported}
 }
 

@@ -15,9 +15,12 @@ const shown = "/tmp"
 
 // enter makes the file system that the run sees, in the helper's own mount namespace. What
 // stays writable is set aside first, then all is made read-only, then it is put back.
-func (m *mounts) enter() error {
-	if m == nil || m.Made {
+func (m *mounts) enter(network bool) error {
+	switch {
+	case m == nil:
 		return nil
+	case m.Made != nil:
+		return m.made(network)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &os.PathError{Op: "private", Path: "/", Err: err}

@@ -23,6 +23,8 @@ type plan struct {
 	Network   bool    `json:"network,omitempty"`
 	Mounts    *mounts `json:"mounts,omitempty"`
 	Try       *trial  `json:"try,omitempty"`
+
+	by string // bubblewrap's path, for a run at full by it; not told to the helper
 }
 
 // bound is one resource limit, by the number that the system has for it.
@@ -38,8 +40,8 @@ type mounts struct {
 	Read  []string `json:"read"`  // lies in /tmp and stays to be seen
 	Hold  []hold   `json:"hold"`
 	Cover []string `json:"cover"` // shown empty
-	// Made is true where bubblewrap has made the namespaces and mounts already.
-	Made bool `json:"made,omitempty"`
+	// Made names the host's namespaces where bubblewrap has made all this already.
+	Made []string `json:"made,omitempty"`
 }
 
 // hold makes a path a mount: its name can't be removed or renamed then.

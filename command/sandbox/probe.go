@@ -15,6 +15,15 @@ type Findings struct {
 	Seccomp    Finding // refusing system calls
 	Namespaces Finding // the level full from this process
 	Bwrap      Finding // the level full by bubblewrap
+	BwrapPath  string  // bubblewrap, where full is by it; else empty
+}
+
+// by is the program that makes the namespaces of level; empty: nobody but this one.
+func (f Findings) by(level Level) string {
+	if level < Full || f.Namespaces.OK {
+		return ""
+	}
+	return f.BwrapPath
 }
 
 // Missing names the first thing that keeps level from being there, or nothing.
@@ -31,7 +40,11 @@ func (f Findings) Missing(level Level) string {
 		{Full, "namespaces", f.Namespaces},
 	} {
 		if level >= need.from && !need.OK {
-			return need.name + ": " + orElse(need.Detail, "not there")
+			text := need.name + ": " + orElse(need.Detail, "not there")
+			if need.name == "namespaces" && f.Bwrap.Detail != "" {
+				text += "; bwrap: " + f.Bwrap.Detail
+			}
+			return text
 		}
 	}
 	return "not there"

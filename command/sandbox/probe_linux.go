@@ -7,14 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 // probeTime is how long the helper may take to say that it is confined.
-const probeTime = 5 * time.Second
+const probeTime = time.Minute
 
 // probe finds out by doing: a helper confines itself at each level and tries to get out.
 // What an administrator, a container or another kernel forbids shows itself that way.
+// Bubblewrap is tried where it is the one way to full.
 func (b *Box) probe(ctx context.Context) Findings {
 	f := Findings{ABI: landlockABI()}
 	if b.o.HelperPath == "" {
@@ -28,15 +30,28 @@ func (b *Box) probe(ctx context.Context) Findings {
 		return f
 	}
 	defer removeAll(dir)
-	errs := [Full + 1]error{}
-	done := make(chan Level)
-	for _, l := range []Level{Limits, Files, Full} {
-		go func() { errs[l] = b.try(ctx, dir, l); done <- l }()
+	errs := [Full + 1]error{Full: textError("left alone")}
+	levels := []Level{Limits, Files, Full}
+	if b.o.OnlyBwrap {
+		levels = levels[:2]
 	}
-	for range 3 {
+	seen := make(chan bubblewrap, 1)
+	go func() { seen <- b.bwrap(ctx) }()
+	done := make(chan Level)
+	for _, l := range levels {
+		go func() { errs[l] = b.try(ctx, dir, l, ""); done <- l }()
+	}
+	for range levels {
 		<-done
 	}
 	f.judge(errs)
+	bwrap := <-seen
+	if bwrap.err == nil && f.Level == Files {
+		if bwrap.err = b.try(ctx, dir, Full, bwrap.path); bwrap.err == nil {
+			f.Level, f.BwrapPath = Full, bwrap.path
+		}
+	}
+	f.Bwrap = found(bwrap.err, bwrap.version+" at "+bwrap.path)
 	return f
 }
 
@@ -56,7 +71,6 @@ func (f *Findings) judge(errs [Full + 1]error) {
 	}
 	f.Seccomp = found(step("seccomp"), "")
 	f.Namespaces = found(errs[Full], "")
-	f.Bwrap = Finding{Detail: "not used: namespaces are made without it"}
 	for _, l := range []Level{Limits, Files, Full} {
 		if errs[l] != nil {
 			break
@@ -75,20 +89,31 @@ func found(err error, detail string) Finding {
 // secret is what the probe must neither read nor change.
 const secret = "denied"
 
-// try confines a helper at one level in dir, and lets it try to get out.
-func (b *Box) try(ctx context.Context, dir string, level Level) error {
-	write, temp := filepath.Join(dir, level.String()), filepath.Join(dir, level.String()+"-temp")
+// try confines a helper at one level in dir, by bubblewrap if by is not empty, and lets it
+// try to get out.
+func (b *Box) try(ctx context.Context, dir string, level Level, by string) error {
+	name := level.String()
+	if by != "" {
+		name += "-by"
+	}
+	write, temp := filepath.Join(dir, name), filepath.Join(dir, name+"-temp")
 	denied, inside := filepath.Join(write, "denied"), filepath.Join(write, "inside")
 	if err := errors.Join(os.MkdirAll(inside, 0o700), os.Mkdir(temp, 0o700), os.WriteFile(denied, []byte(secret), 0o600)); err != nil {
 		return err
 	}
 	c := Command{Policy: Policy{Write: []string{write}, Denied: []string{denied}}}.withDefaults()
-	p := plan{Level: level, Try: &trial{Denied: denied, Write: inside}}
+	p := plan{Level: level, Try: &trial{Denied: denied, Write: inside}, by: by}
 	h, err := p.confineBy(c.Policy, temp)
 	if err != nil {
 		return err
 	}
-	proc, err := b.startHelper(p, &exec.Cmd{}, h)
+	said, err := os.Create(filepath.Join(dir, name+"-said"))
+	if err != nil {
+		h.release()
+		return err
+	}
+	defer said.Close()
+	proc, err := b.startHelper(p, &exec.Cmd{Stderr: said}, h)
 	if err != nil {
 		return err
 	}
@@ -99,6 +124,10 @@ func (b *Box) try(ctx context.Context, dir string, level Level) error {
 	}
 	if text, readErr := os.ReadFile(denied); err == nil && (readErr != nil || string(text) != secret) {
 		err = &StartError{"landlock", textError("a denied file could be written")}
+	}
+	if text, _ := os.ReadFile(said.Name()); err != nil && len(text) > 0 {
+		line, _, _ := strings.Cut(string(text), "\n")
+		err = fmt.Errorf("%w: %s", err, line) // what bubblewrap says
 	}
 	return err
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// run runs c at exactly this level.
-func (b *Box) run(ctx context.Context, c Command, level Level) (Result, error) {
+// run runs c at exactly this level; by makes its namespaces if it is not empty.
+func (b *Box) run(ctx context.Context, c Command, level Level, by string) (Result, error) {
 	started := time.Now()
 	none := Result{Exit: -1, Level: level}
 	if err := checkDir(c.Dir); err != nil {
@@ -47,7 +47,7 @@ func (b *Box) run(ctx context.Context, c Command, level Level) (Result, error) {
 	if level == None {
 		p, err = startPlain(b, cmd)
 	} else {
-		p, err = startHelped(b, c, cmd, level, temp)
+		p, err = startHelped(b, c, cmd, level, temp, by)
 	}
 	if err != nil {
 		out.discard()

@@ -26,10 +26,11 @@ type helped struct {
 	inner  bool // the helper's numbers are those of its own namespace
 }
 
-// startHelped starts cmd by the helper at level.
-func startHelped(b *Box, c Command, cmd *exec.Cmd, level Level, temp string) (process, error) {
+// startHelped starts cmd by the helper at level, in namespaces that by has made, or its own.
+func startHelped(b *Box, c Command, cmd *exec.Cmd, level Level, temp, by string) (process, error) {
 	p := plan{
 		Argv: append([]string{cmd.Path}, cmd.Args...), Env: cmd.Env, Dir: cmd.Dir, Level: level, Limits: c.bounds(level), Network: c.Policy.Network,
+		by: by,
 	}
 	if os.Getuid() == 0 {
 		p.Processes = c.Processes
@@ -62,6 +63,9 @@ func (p *plan) confineBy(policy Policy, temp string) (holds, error) {
 			return holds{}, err
 		}
 		p.Mounts = &mounts{Temp: temp, Write: policy.Write, Hold: h.list, Cover: policy.Denied}
+		if p.by != "" {
+			p.Mounts.Made = ownWorlds()
+		}
 		inShown := func(path string) bool { return within(path, shown) }
 		for _, path := range policy.Read {
 			if inShown(path) {
@@ -161,7 +165,16 @@ func (b *Box) startWith(p plan, cmd *exec.Cmd) (*helped, error) {
 		Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr, WaitDelay: cmd.WaitDelay,
 		ExtraFiles: []*os.File{planRead, reportWrite}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if p.Level == Full {
+	switch {
+	case p.by != "":
+		program, err := byBwrap(help, p)
+		if err != nil {
+			planWrite.Close()
+			reportRead.Close()
+			return nil, &StartError{"helper", err}
+		}
+		defer program.Close()
+	case p.Level == Full:
 		ownWorld(help.SysProcAttr, p.Network)
 	}
 	if err := b.o.Start(help); err != nil {
