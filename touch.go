@@ -19,6 +19,7 @@ type work struct {
 	view  *registry.View
 	env   source.Env
 	inner *session.Session // set before the first turn
+	lent  bool             // the view is another session's
 	runs  *runs            // runs what its skills want to have run
 	spill *spill           // keeps what is too long for the model
 
@@ -30,6 +31,17 @@ type work struct {
 // maxTouched bounds how many files of one turn are remembered: the packages of a thousand
 // files are more than a session takes anyway.
 const maxTouched = 1000
+
+// close lets go of what the session has beside its layers.
+func (w *work) close() error {
+	if !w.lent {
+		w.view.Close()
+	}
+	if w.spill == nil {
+		return nil
+	}
+	return w.spill.close()
+}
 
 func (w *work) touch(paths ...string) {
 	w.mu.Lock()

@@ -52,8 +52,10 @@ type SessionOptions struct {
 	// Project is the text of the project's AGENTS.md; see agent.ReadAgentsMD.
 	Project string
 	Base    session.Base // what holds before any skill: the host's policy, model, prompt
-	// Agents are the kinds of sub-agents that carry out forked skills, by
-	// Options.SkillTools.Fork; nil = there are none, and such skills run in place.
+	// Agents are the kinds of sub-agents by which the host carries out forked skills: by
+	// Options.SkillTools.Fork, or from what the tool that starts a skill gives back. nil =
+	// with a Model, deft's own do it, see Engine.Agents; without one such skills run in
+	// place.
 	Agents []string
 	// Resume is the state of a former session that goes on; see Session.State and Resumed.
 	Resume *session.State
@@ -69,22 +71,36 @@ type Session struct {
 	work   *work
 	shown  *shown
 
+	o       SessionOptions
+	kinds   []agent.Definition // of sub-agents that are deft's own
 	resumed session.ResumeReport
 }
 
 // NewSession starts a conversation. Close it.
-func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, err error) {
-	w := &work{view: e.registry.Own(), env: source.Env{Workspace: e.o.Workspace}}
+func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	return e.newSession(ctx, o, nil)
+}
+
+// newSession makes a session; up is what a sub-agent's has from the one above it, else nil.
+func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_ *Session, err error) {
+	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up != nil}
+	if w.lent {
+		w.view = up.of.work.view
+	} else {
+		w.view = e.registry.Own()
+	}
 	w.runs = &runs{e: e, w: w}
+	defer func() {
+		if err != nil {
+			_ = w.close() // the error that there is tells more
+		}
+	}()
 	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			w.view.Close()
-		}
-	}()
-	tools := e.newTools(w)
+	s := &Session{engine: e, work: w, o: o, shown: &shown{thread: e.catalog.Thread()}}
+	agents := s.forks(ctx, up)
+	tools := up.tools(e.newTools(w), e.skills)
 	table, err := agent.GateTable(tools)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -102,26 +118,31 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (_ *Session, 
 	if err != nil {
 		return nil, err
 	}
-	inner, report, err := openSession(ctx, o.Resume, session.Options{
-		ID: o.ID, Kept: o.Kept, Agents: o.Agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+	of := session.Options{
+		ID: o.ID, Kept: o.Kept, Agents: agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(), Models: o.known(), Commands: w.runs.texts(),
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
-	})
-	if err != nil {
+	}
+	if up != nil {
+		of = up.inherit(of)
+	}
+	if s.inner, s.resumed, err = openSession(ctx, o.Resume, of); err != nil {
 		return nil, err
 	}
-	w.inner = inner
-	talk := &shown{thread: e.catalog.Thread()}
-	runner, err := agent.New(agent.Deps{
-		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, talk}, Confirmer: o.Confirm,
+	w.inner = s.inner
+	deps := agent.Deps{
+		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, !up.sees()}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
-	})
-	if err != nil {
+	}
+	if s.kinds != nil {
+		deps.Spawn = s.spawn
+	}
+	if s.runner, err = agent.New(deps); err != nil {
 		return nil, err
 	}
-	return &Session{engine: e, inner: inner, runner: runner, work: w, shown: talk, resumed: report}, nil
+	return s, nil
 }
 
 func openSession(ctx context.Context, st *session.State, o session.Options) (*session.Session, session.ResumeReport, error) {
@@ -198,8 +219,7 @@ func (s *Session) Effective() session.Effective { return s.inner.Effective() }
 // Close drops what is active and what is kept of the conversation. It is idempotent.
 func (s *Session) Close() error {
 	s.runner.Forget(s.inner.ID())
-	s.work.view.Close()
-	return errors.Join(s.inner.Close(), s.work.spill.close())
+	return errors.Join(s.inner.Close(), s.work.close())
 }
 
 // Tools describes every tool that a session has, whatever a turn shows of them.
@@ -264,11 +284,15 @@ type planner struct {
 	e     *Engine
 	view  *registry.View
 	shown *shown
+	blind bool // of a sub-agent that may not see what skills there are
 }
 
 // Plan implements agent.Planner.
 func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, error) {
 	e := p.e
+	if p.blind {
+		return agent.Plan{Hidden: e.hidden(in, catalog.Catalog{})}, nil
+	}
 	r := Request{Text: in.Text, Preload: in.Preload}
 	for _, a := range in.Active {
 		r.Loaded = append(r.Loaded, a.Address)

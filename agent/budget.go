@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/deftskills/deft/agent/model"
 )
@@ -26,27 +27,62 @@ type account struct {
 	calls  int
 	usage  model.Usage
 	warned bool
+
+	subs End    // what sub-agents have spent
+	lent Budget // what those that run may spend
 }
 
-// lines are the budgets in force, as data: each is checked in the same way.
-func (a *account) lines() []struct {
+// total is what turn and sub-agents have spent.
+func (a *account) total() End {
+	return End{Steps: a.steps + a.subs.Steps, Calls: a.calls + a.subs.Calls, Usage: a.usage.Add(a.subs.Usage)}
+}
+
+// lines are the budgets in force, as data: each is checked in the same way. What is lent
+// counts as spent.
+func (a *account) lines(lent Budget) []struct {
 	Spent
 	stop Stop
 } {
+	spent := a.total()
 	return []struct {
 		Spent
 		stop Stop
 	}{
-		{Spent{"steps", a.steps, a.limit.Steps}, StopSteps},
-		{Spent{"calls", a.calls, a.limit.Calls}, StopSteps},
-		{Spent{"input_tokens", a.usage.Input, a.limit.InputTokens}, StopTokens},
-		{Spent{"output_tokens", a.usage.Output, a.limit.OutputTokens}, StopTokens},
+		{Spent{"steps", spent.Steps + lent.Steps, a.limit.Steps}, StopSteps},
+		{Spent{"calls", spent.Calls + lent.Calls, a.limit.Calls}, StopSteps},
+		{Spent{"input_tokens", spent.Usage.Input + lent.InputTokens, a.limit.InputTokens}, StopTokens},
+		{Spent{"output_tokens", spent.Usage.Output + lent.OutputTokens, a.limit.OutputTokens}, StopTokens},
 	}
+}
+
+// half is half of what is left, for a sub-agent; false where that is nothing.
+func (a *account) half(elapsed time.Duration) (Budget, bool) {
+	spent := a.total()
+	b := Budget{
+		Steps: (a.limit.Steps - spent.Steps - a.lent.Steps) / 2, Calls: (a.limit.Calls - spent.Calls - a.lent.Calls) / 2,
+		InputTokens:  (a.limit.InputTokens - spent.Usage.Input - a.lent.InputTokens) / 2,
+		OutputTokens: (a.limit.OutputTokens - spent.Usage.Output - a.lent.OutputTokens) / 2,
+		Time:         (a.limit.Time - elapsed) / 2,
+	}
+	return b, min(b.Steps, b.Calls, b.InputTokens, b.OutputTokens) > 0 && b.Time > 0
+}
+
+// settle takes back what was lent to a sub-agent, and books what it spent of it.
+func (a *account) settle(lent Budget, end *End) {
+	a.lent = a.lent.plus(lent, -1)
+	a.subs.Steps, a.subs.Calls, a.subs.Usage = a.subs.Steps+end.Steps, a.subs.Calls+end.Calls, a.subs.Usage.Add(end.Usage)
+}
+
+// plus adds o, n times; its time is not a sum.
+func (b Budget) plus(o Budget, n int) Budget {
+	b.Steps, b.Calls = b.Steps+n*o.Steps, b.Calls+n*o.Calls
+	b.InputTokens, b.OutputTokens = b.InputTokens+n*o.InputTokens, b.OutputTokens+n*o.OutputTokens
+	return b
 }
 
 // exhausted returns the first budget that is used up.
 func (a *account) exhausted() (Spent, Stop, bool) {
-	for _, l := range a.lines() {
+	for _, l := range a.lines(a.lent) {
 		if l.Used >= l.Limit {
 			return l.Spent, l.stop, true
 		}
@@ -59,7 +95,7 @@ func (a *account) warning() (Spent, bool) {
 	if a.warned {
 		return Spent{}, false
 	}
-	for _, l := range a.lines() {
+	for _, l := range a.lines(Budget{}) {
 		if l.Used*100 >= l.Limit*warnAt && l.Limit > 1 {
 			a.warned = true
 			return l.Spent, true
@@ -68,4 +104,4 @@ func (a *account) warning() (Spent, bool) {
 	return Spent{}, false
 }
 
-func (a *account) left() int { return a.limit.Calls - a.calls }
+func (a *account) left() int { return a.limit.Calls - a.total().Calls - a.lent.Calls }

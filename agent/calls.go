@@ -146,7 +146,7 @@ func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
 	}
 	return gate.Call{
 		ID: id, Session: t.s.ID(), Turn: strconv.Itoa(t.turn.Number()), Trace: t.trace, Tool: name, Args: args,
-		Visible: visible, Origin: t.in.Origin, Principal: t.in.Principal, Stages: t.plan.Route.Stages.Names(),
+		Visible: visible, Origin: t.in.Origin, Principal: t.in.Principal, Stages: t.stages(),
 		Ceiling: t.in.Ceiling, Skills: t.s.ActiveSkills(), Placement: t.r.d.Placement, Dir: t.r.d.Dir,
 	}
 }
@@ -229,6 +229,9 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 			ID: p.call.ID, Input: p.args, Turn: t.turn, Snapshot: t.turn.Snapshot(),
 			Step: toolset.Step{Model: t.account.steps, Index: p.index}, Shown: shown, Registered: t.registered(),
 		}
+		if t.carries() {
+			c.Fork = t.carryOut
+		}
 		go func() {
 			from := t.r.d.Now()
 			res := t.r.invoke(t.ctx, p.tool, c)
@@ -244,6 +247,8 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 			waiting--
 			calls[o.at].result, elapsed[calls[o.at].index] = o.result, o.elapsed
 			calls[o.at].settled = o.result.Code == codeCancelled
+		case <-t.inbox.bell:
+			t.inbox.serve()
 		case <-cancelled:
 			cancelled = nil
 			timer := time.NewTimer(grace)
@@ -253,6 +258,7 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 			waiting = 0
 		}
 	}
+	t.inbox.serve()
 	for _, p := range calls {
 		if _, came := elapsed[p.index]; !came {
 			p.settle(codeCancelled, "The turn was cancelled while this ran; what it did is not known.", "")

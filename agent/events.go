@@ -35,6 +35,10 @@ const (
 	ToolStarted     EventType = "tool_started"
 	ToolFinished    EventType = "tool_finished"
 	TurnFinished    EventType = "turn_finished" // last, once
+
+	SubagentStarted  EventType = "subagent_started"  // Sub, and Skill: what it carries out
+	SubagentEvent    EventType = "subagent_event"    // Sub.Event: one of its own events, its turn_finished too
+	SubagentFinished EventType = "subagent_finished" // Sub
 )
 
 // Event is one thing that happened in a turn. Beside the first six fields those are
@@ -56,6 +60,7 @@ type Event struct {
 	Usage   *model.Usage     `json:"usage,omitempty"`
 	Budget  *Spent           `json:"budget,omitempty"`
 	End     *End             `json:"end,omitempty"`
+	Sub     *SubEvent        `json:"sub,omitempty"`
 	Route   *route.Result    `json:"-"`
 	Catalog *catalog.Catalog `json:"-"`
 	Blocks  []Block          `json:"-"` // of model_started: the prompt as it is sent, without token counts

@@ -27,6 +27,12 @@ type Input struct {
 	Ceiling gate.Tier
 	// Budget bounds the turn; zero fields are the defaults of its origin.
 	Budget Budget
+
+	// task says that Text is what a skill has a sub-agent do: no person wrote it, so it
+	// starts nothing by name and consents to nothing. stages and family are its parent's.
+	task   bool
+	stages []string
+	family *family
 }
 
 // Preload asks for a skill before the first model call.

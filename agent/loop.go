@@ -21,10 +21,14 @@ const lastWordsTime = 30 * time.Second
 func (t *turn) loop() (Stop, error) {
 	defer t.keep()
 	for {
+		t.deliver()
 		if t.ctx.Err() != nil {
 			return t.ended()
 		}
 		if spent, stop, out := t.account.exhausted(); out {
+			if t.await() {
+				continue // what was lent to them is back
+			}
 			t.lastWords(spent.String())
 			return stop, nil
 		}
@@ -43,7 +47,14 @@ func (t *turn) loop() (Stop, error) {
 		t.answer = step.Text
 		t.hear()
 		if len(step.Calls) == 0 {
-			return endOf(step.Stop), nil
+			stop := endOf(step.Stop)
+			if stop == StopEnd && t.await() {
+				continue // the model hears the answers of its sub-agents
+			}
+			if t.ctx.Err() != nil {
+				return t.ended()
+			}
+			return stop, nil
 		}
 		results, looping := t.calls(step.Calls)
 		t.messages = append(t.messages, model.Message{Role: model.ToolRole, Results: results})

@@ -22,14 +22,19 @@ type Turn struct {
 // End. Budgets of steps and tokens are the host's to keep; those of calls and time hold.
 func (r *Runner) Begin(ctx context.Context, s *session.Session, in Input) (*Turn, error) {
 	own := &Turn{}
-	own.t = &turn{r: r, s: s, in: in, parent: ctx, started: r.d.Now(), yield: func(e Event, _ error) bool {
+	own.t = r.turn(ctx, s, in, func(e Event, _ error) bool {
 		own.Events = append(own.Events, e)
 		return true
-	}}
+	})
+	own.t.own = true
 	if err := own.t.begin(); err != nil {
 		return nil, err
 	}
-	if err := own.t.prepare(); err != nil {
+	err := own.t.prepare()
+	if err == nil {
+		err = own.t.carryOutDue()
+	}
+	if err != nil {
 		own.t.release()
 		return nil, err
 	}

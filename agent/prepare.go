@@ -64,6 +64,9 @@ func starterOf(by string) int {
 // be started is told and noted for the model; it never ends the turn.
 func (t *turn) preload() ([]route.Preload, error) {
 	var list []Preload
+	if t.in.task {
+		return t.startAll(t.in.Skills)
+	}
 	if t.s.Reminds() {
 		t.reminder = session.Reminder([]string{t.in.Text}, t.r.d.SkillTools.LoaderName(), t.named)
 		return t.startAll(t.in.Skills)
@@ -136,24 +139,11 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 		return nil, nil
 	}
 	if f := res.Loaded[0].Fork; f != nil {
-		return nil, t.forked(*f, res.Text)
+		t.due = append(t.due, due{*f, res.Text, by.by})
+		return nil, nil
 	}
 	t.emit(Event{Type: SkillActivated, Skill: &event})
 	return &res.Loaded[0], nil
-}
-
-// forked has a skill carried out by a sub-agent before the first request, and notes its
-// answer. The error is for an ended context.
-func (t *turn) forked(f session.Fork, text string) error {
-	answer, err := t.r.d.SkillTools.Forked(t.ctx, t.s, f)
-	if t.ctx.Err() != nil {
-		return t.ctx.Err()
-	}
-	if err != nil {
-		answer = fmt.Sprintf(" It failed: %v", err)
-	}
-	t.notes = append(t.notes, text+answer)
-	return nil
 }
 
 func skillEvent(a session.Activation, by string) SkillEvent {
@@ -202,6 +192,7 @@ type Prepared struct {
 	Plan     Plan
 	Skills   []SkillEvent // each one that was asked for, started or not
 	Active   []session.Activation
+	Forks    []session.Fork // forked skills among them: a run would have sub-agents carry them out
 	// Effective is what holds with these skills active.
 	Effective session.Effective
 	Blocks    []Block // with token counts
@@ -222,12 +213,12 @@ type ToolAnswer struct {
 // the router's clear winner is started, if there is one.
 func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Prepared, error) {
 	var p Prepared
-	t := &turn{r: r, s: s, in: in, parent: ctx, started: r.d.Now(), yield: func(e Event, _ error) bool {
+	t := r.turn(ctx, s, in, func(e Event, _ error) bool {
 		if e.Type == Preloaded {
 			p.Skills = append(p.Skills, *e.Skill)
 		}
 		return true
-	}}
+	})
 	defer t.release()
 	if err := t.begin(); err != nil {
 		return p, err
@@ -239,13 +230,17 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 	// started does, and then nothing else takes its place.
 	named := slices.ContainsFunc(p.Skills, func(e SkillEvent) bool { return e.Code != codeCommand })
 	if winner, ok := t.plan.Route.ClearWinner(); ok && !named && t.reminder == "" && !t.away(winner.Address) {
+		handed := len(t.due)
 		loaded, err := t.start(Preload{Name: winner.Address, By: "host"})
 		if err != nil {
 			return p, err
 		}
-		if loaded != nil {
+		if loaded != nil || len(t.due) > handed {
 			p.Skills[len(p.Skills)-1].By = "router"
 		}
+	}
+	for _, d := range t.due {
+		p.Forks = append(p.Forks, d.fork)
 	}
 	p.Trace, p.Snapshot, p.Plan = t.trace, t.turn.Snapshot(), t.plan
 	p.Active, p.Effective, p.Blocks = s.Active(), s.Effective(), t.prompt()

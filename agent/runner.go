@@ -42,6 +42,10 @@ type Deps struct {
 	// them; zero = deft's own.
 	SkillTools toolset.Options
 
+	// Spawn makes the sub-agent that carries out a forked skill, on the caller's goroutine;
+	// nil = there are none, and SkillTools.Fork or the host answers. See session.Options.
+	Spawn func(ctx context.Context, s Spawn) (Child, error)
+
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.
 	Confirmer Confirmer
@@ -104,6 +108,7 @@ type Question struct {
 	Decision gate.Decision
 	Tool     toolset.Spec
 	Active   []session.Activation // on whose behalf it may be
+	Agents   []string             // the sub-agents that ask, the outermost first: skill and kind; nil = the turn itself
 
 	// For is the skill whose text wants the command run while it is loaded, at Line of its
 	// file; zero for a call of a model.
@@ -167,9 +172,17 @@ func New(d Deps) (*Runner, error) {
 // stops reading cancels the turn and gets no further event.
 func (r *Runner) Run(ctx context.Context, s *session.Session, in Input) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		t := &turn{r: r, s: s, in: in, parent: ctx, yield: yield, started: r.d.Now()}
+		t := r.turn(ctx, s, in, yield)
 		t.run()
 	}
+}
+
+func (r *Runner) turn(ctx context.Context, s *session.Session, in Input, yield func(Event, error) bool) *turn {
+	t := &turn{r: r, s: s, in: in, parent: ctx, yield: yield, started: r.d.Now(), inbox: newInbox(), family: in.family}
+	if t.family == nil {
+		t.family = &family{}
+	}
+	return t
 }
 
 // Forget drops what is kept of a session: its conversation, open questions and

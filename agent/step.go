@@ -89,6 +89,7 @@ func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model
 			return model.Step{}, idleError(ctx, err)
 		}
 		t.tell(d)
+		t.inbox.serve()
 		if t.gone {
 			return model.Step{}, errGone
 		}

@@ -37,6 +37,11 @@ type turn struct {
 	account  account
 	repeats  repeats
 	wrote    []string // files that tools wrote, for the dialects that hear
+	own      bool     // the loop is the host's
+	inbox    *inbox
+	subs     []*sub
+	due      []due // forked skills that the input asks for
+	family   *family
 	answer   string
 }
 
@@ -70,6 +75,9 @@ func (t *turn) guarded() (stop Stop, err error) {
 	if err := t.prepare(); err != nil {
 		return t.stopFor(err)
 	}
+	if err := t.carryOutDue(); err != nil {
+		return t.stopFor(err)
+	}
 	return t.loop()
 }
 
@@ -84,7 +92,11 @@ func (t *turn) begin() error {
 		}
 		t.trace = trace
 	}
-	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: t.in.Text, Door: textDoor{t}})
+	said := t.in.Text
+	if t.in.task {
+		said = ""
+	}
+	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: said, Door: textDoor{t}})
 	if err != nil {
 		return err
 	}
@@ -105,15 +117,16 @@ func (t *turn) release() {
 	if t.turn == nil {
 		return
 	}
+	t.cancel(nil)
+	t.dismiss()
 	t.r.d.Gate.Drop(t.s.ID())
 	t.turn.End()
-	t.cancel(nil)
 }
 
 // emit tells one event. After the consumer has gone, nothing is told, and the
 // context is cancelled.
 func (t *turn) emit(e Event) {
-	if t.gone {
+	if t.gone || t.yielding {
 		return
 	}
 	t.send(e, nil)
@@ -152,10 +165,9 @@ func (t *turn) finish(stop Stop, err error) {
 	if t.gone {
 		return
 	}
-	end := &End{
-		Stop: stop, Answer: t.answer, Steps: t.account.steps, Calls: t.account.calls,
-		Usage: t.account.usage, Elapsed: t.r.d.Now().Sub(t.started),
-	}
+	spent := t.account.total()
+	end := &spent
+	end.Stop, end.Answer, end.Elapsed = stop, t.answer, t.r.d.Now().Sub(t.started)
 	if err != nil {
 		end.Code, end.Message = codeOf(err), err.Error()
 	}

@@ -19,6 +19,8 @@ type Base struct {
 	Model, Effort string
 	Env           map[string]string
 	Context       Context
+
+	task *Applied // of the skill that this session carries out; see Session.Child
 }
 
 // PreApproval is one rule that needs no question while the skill is active.
@@ -81,7 +83,7 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 		e.Allow = append(e.Allow, base.Floor.Allow)
 	}
 	prompts := appendPrompt(nil, base.Prompt)
-	l.each(func(a *Applied) {
+	take := func(a *Applied, allow []string) {
 		if now := a.active(); now != nil {
 			e.Current = now
 		}
@@ -97,12 +99,19 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 		if a.Context != nil {
 			e.Context = e.Context.merge(a.Context.Value)
 		}
-		e.addTools(a, mode, inForce[a.Seq])
+		e.addTools(a, mode, allow)
 		e.report(a)
-	})
+	}
+	if task := base.task; task != nil {
+		take(task, task.limits())
+	}
+	l.each(func(a *Applied) { take(a, inForce[a.Seq]) })
 	e.Deny, e.Discovered = unique(e.Deny), unique(e.Discovered)
 	e.Prompt = strings.Join(prompts, promptJoint)
 	e.Env = merged(e.Context.Environment, base.Env)
+	if base.task != nil {
+		e.Env = merged(e.Env, base.task.Env)
+	}
 	l.each(func(a *Applied) { e.Env = merged(e.Env, a.Env) })
 	return e
 }
@@ -209,6 +218,14 @@ func scopeAllow(layer []Applied) (lists map[int][]string, narrow bool) {
 		lists[seq] = union
 	}
 	return lists, narrow
+}
+
+// limits is the allow list that a declares, nil = none.
+func (a *Applied) limits() []string {
+	if !declares(a) {
+		return nil
+	}
+	return a.Tools.Allow.Entries
 }
 
 // declares reports whether a limits tools: an empty list counts as not declared.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/internal/limits"
+	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -25,6 +26,16 @@ type Fork struct {
 	Env        map[string]string `json:"env,omitempty"`
 	Depth      int               `json:"depth"`      // 1 = of a session that is no sub-agent's
 	Background bool              `json:"background"` // the answer may come after the call has returned
+
+	task Applied // what the skill brings to the session that carries it out
+}
+
+// Identity is the skill as it was handed out; zero for a Fork that a host made itself.
+func (f Fork) Identity() Activation {
+	if f.task.Skill == nil {
+		return Activation{}
+	}
+	return *f.task.Skill
 }
 
 // forks are the dialects that know forked skills.
@@ -90,6 +101,7 @@ func (t *Turn) fork(ctx context.Context, r Request, name string, c *candidate) (
 	if c.tools != nil {
 		f.Tools = *c.tools
 	}
+	f.task = c.task(t)
 	if err := t.record(ctx, "fork", r, name, c, "", now, now); err != nil {
 		return Result{}, err
 	}
@@ -112,17 +124,36 @@ func (f Fork) Answer(text string) string {
 	return text + fmt.Sprintf("\n[cut at %d KiB]", limits.ForkAnswer>>10)
 }
 
+// task is the patch that holds from the first to the last moment of the session that
+// carries the skill out: its own limits, grants and environment, without its text, which
+// is the request.
+func (c *candidate) task(t *Turn) Applied {
+	a := c.applied(t, 0)
+	a.Scope, a.Skill.Scope = ScopeSession, ScopeSession
+	a.Skill.InResult, a.Skill.Text = true, ""
+	return a
+}
+
 // Child returns the options of the session in which a sub-agent carries f out: its own
 // layers, the same skills and rules, the host's floor and every deny that holds now; no
-// allow list, grant, prompt or turn of this session.
+// allow list, grant, prompt or turn of this session. What the skill itself says of tools,
+// model and environment holds there from the start, and nothing in that session ends it.
 func (s *Session) Child(f Fork) Options {
 	o := s.o
 	o.ID = ""
 	o.Chain = append(slices.Clone(s.o.Chain), f.Skill)
 	e := s.Effective()
+	floor := s.o.Base.Floor
+	deny := slices.DeleteFunc(slices.Clone(e.Deny), func(rule string) bool {
+		// A skill's list does not take the steering tools away, and here it would.
+		return toolrule.AlwaysCallable(rule) && !slices.Contains(floor.Deny, rule)
+	})
 	o.Base = Base{
-		Floor: Policy{Allow: s.o.Base.Floor.Allow, Deny: slices.Clone(e.Deny)},
+		Floor: Policy{Allow: floor.Allow, Deny: deny},
 		Model: orElse(f.Model, e.Model), Effort: orElse(f.Effort, e.Effort), Env: s.o.Base.Env, Context: s.o.Base.Context,
+	}
+	if f.task.Skill != nil { // a Fork that a host made itself has none
+		o.Base.task = &f.task
 	}
 	return o
 }

@@ -30,6 +30,12 @@ func TestAForkedSkillIsHandedOut(t *testing.T) {
 			if args != "" {
 				want.Task += "\n\nARGUMENTS: src"
 			}
+			if len(res.Loaded) == 1 && res.Loaded[0].Fork != nil {
+				if of := res.Loaded[0].Fork.Identity(); of.Name != "scan" || of.Text != "" {
+					t.Errorf("it is of %+v", of)
+				}
+				res.Loaded[0].Fork.task = Applied{}
+			}
 			if len(res.Loaded) != 1 || !reflect.DeepEqual(res.Loaded[0].Fork, want) {
 				t.Fatalf("%s: %+v", actor, res)
 			}
@@ -105,10 +111,17 @@ func TestAChildInheritsDeniesAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := child.Effective()
-	if !reflect.DeepEqual(e.Deny, []string{"Write", "Grep"}) || !reflect.DeepEqual(e.Allow, [][]string{{"Read", "Bash"}}) || e.Prompt != "" || e.Model != "small" || len(child.Active()) != 0 {
+	if !reflect.DeepEqual(e.Deny, []string{"Write", "Grep", "Bash"}) || !reflect.DeepEqual(e.Allow, [][]string{{"Read", "Bash"}, {"Read"}}) || e.Prompt != "" || e.Model != "small" || len(child.Active()) != 0 {
 		t.Errorf("%+v", e)
 	}
 	next, _ := child.Begin(t.Context(), TurnInput{})
+	if gone, _ := next.Deactivate("scan"); gone {
+		t.Error("the sub-agent ends the skill that limits it")
+	}
+	child.Clear()
+	if e := child.Effective(); len(e.Allow) != 2 {
+		t.Errorf("after Clear %+v", e)
+	}
 	if res := load(t, next, "scan"); len(res.Refused) != 1 || res.Refused[0].Code != "fork_recursion" {
 		t.Errorf("%+v", res)
 	}

@@ -78,6 +78,7 @@ var roomCodes = []CodeSpec{
 	{"env_forbidden", LevelWarning, "choose another name"},
 	{"fork_agent_without_context", LevelWarning, "add context: fork, or take agent out"},
 	{"fork_inline", LevelWarning, "run it in a host with sub-agents"},
+	{"agent_invalid", LevelWarning, "correct the file, or take it away"},
 	{"paths_pattern", LevelWarning, "write a glob such as src/**/*.go"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},
 	// command: the shell field, commands in texts, hooks.

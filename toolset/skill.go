@@ -33,7 +33,7 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	out := Result{Text: in.note() + res.Text, Structured: summary(res)}
 	if len(res.Loaded) > 0 && res.Loaded[0].Fork != nil {
-		answer, err := t.o.Forked(ctx, c.Turn.Session(), *res.Loaded[0].Fork)
+		answer, err := t.o.carried(ctx, c, *res.Loaded[0].Fork)
 		if err != nil {
 			return refuse("fork_failed", fmt.Sprintf("%s It failed: %v.", res.Text, err)), ctx.Err()
 		}
@@ -48,6 +48,14 @@ func (t *skillTool) Call(ctx context.Context, c Call) (Result, error) {
 		out.refused(res.Refused[0])
 	}
 	return out, nil
+}
+
+// carried has a forked skill carried out by the loop, or by the host's means.
+func (o Options) carried(ctx context.Context, c Call, f session.Fork) (string, error) {
+	if c.Fork != nil {
+		return c.Fork(ctx, f)
+	}
+	return o.Forked(ctx, c.Turn.Session(), f)
 }
 
 // Forked has a forked skill carried out. The answer is cut to what a result may hold, with

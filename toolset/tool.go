@@ -60,6 +60,10 @@ type Call struct {
 	// them or not; only tool_search looks at it.
 	Registered []Spec
 
+	// Fork has a sub-agent of the loop carry a forked skill out and returns its answer, or
+	// what it is called until the answer comes; nil = the loop has none.
+	Fork func(ctx context.Context, f session.Fork) (string, error)
+
 	// Shown reports whether a tool is declared to the model in this step, so that no
 	// text sends it to one that is not; nil = every tool is.
 	Shown func(tool string) bool
