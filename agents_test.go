@@ -349,7 +349,9 @@ func TestASubAgentAsksTheSamePersonAndHasTheCeiling(t *testing.T) {
 
 type confirmer func(context.Context, agent.Question) (gate.Answer, error)
 
-func (c confirmer) Confirm(ctx context.Context, q agent.Question) (gate.Answer, error) { return c(ctx, q) }
+func (c confirmer) Confirm(ctx context.Context, q agent.Question) (gate.Answer, error) {
+	return c(ctx, q)
+}
 
 func TestCase043SkillsOfAHelperDefinition(t *testing.T) {
 	t.Parallel()

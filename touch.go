@@ -32,6 +32,22 @@ type work struct {
 // files are more than a session takes anyway.
 const maxTouched = 1000
 
+// newWork is what a session begins with; a sub-agent's looks at the view of its caller.
+func (e *Engine) newWork(up *upper) (*work, error) {
+	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up != nil}
+	w.runs = &runs{e: e, w: w}
+	var err error
+	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {
+		return nil, err
+	}
+	if w.lent {
+		w.view = up.of.work.view
+	} else {
+		w.view = e.registry.Own()
+	}
+	return w, nil
+}
+
 // close lets go of what the session has beside its layers.
 func (w *work) close() error {
 	if !w.lent {

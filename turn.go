@@ -16,7 +16,6 @@ import (
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
-	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -83,21 +82,15 @@ func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, er
 
 // newSession makes a session; up is what a sub-agent's has from the one above it, else nil.
 func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_ *Session, err error) {
-	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up != nil}
-	if w.lent {
-		w.view = up.of.work.view
-	} else {
-		w.view = e.registry.Own()
+	w, err := e.newWork(up)
+	if err != nil {
+		return nil, err
 	}
-	w.runs = &runs{e: e, w: w}
 	defer func() {
 		if err != nil {
 			_ = w.close() // the error that there is tells more
 		}
 	}()
-	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {
-		return nil, err
-	}
 	s := &Session{engine: e, work: w, o: o, shown: &shown{thread: e.catalog.Thread()}}
 	agents := s.forks(ctx, up)
 	tools := up.tools(e.newTools(w), e.skills)
