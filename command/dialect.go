@@ -11,7 +11,7 @@ type manner struct {
 	inline    bool // the dialect knows inline commands at all
 	anywhere  bool // the mark needs neither the start of a line nor a blank before it
 	lines     bool // a command may hold line ends
-	fences    bool // only fences that close are code
+	fences    bool // fences alone are code
 	blocks    bool // a fence of kind "!" is a command
 	plain     bool // every failure reads the same
 	literal   bool // placeholders of arguments stay in commands

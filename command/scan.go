@@ -82,7 +82,7 @@ type scanner struct {
 func (s *scanner) forbid(regions []skill.Region) {
 	for _, r := range regions {
 		closed := r.Kind == skill.FencedCode && s.closes(r.End)
-		if s.m.fences && !closed {
+		if s.m.fences && r.Kind != skill.FencedCode {
 			continue
 		}
 		s.no = append(s.no, span{r.Start, r.End})

@@ -62,7 +62,7 @@ func TestScanFindsCommandsAndNothingElse(t *testing.T) {
 		{"after a full-width colon", "运行测试：!`a`", skill.Blade, []string{"a"}},
 		{"lines", "!`a\nb`", skill.Blade, []string{"a\nb"}},
 		{"span is text", "``  !`a` ``", skill.Blade, []string{"a"}},
-		{"matched fences only", "```\n!`a`\n```\n  ~~~\n  !`b`\n  ~~~\n!`c`\n```\n!`d`\n", skill.Blade, []string{"c", "d"}},
+		{"fences only, one without an end too", "```\n!`a`\n```\n  ~~~\n  !`b`\n  ~~~\n!`c`\n```\n!`d`\n", skill.Blade, []string{"c"}},
 
 		{"none here", "!`a`", skill.MiniMax, []string{}},
 		{"none there", "!`a`", skill.Codex, []string{}},

@@ -16,5 +16,7 @@
 //	paths_test.go    H: path conditions
 //	policy_test.go   I: which tools are declared; K: tools that are found
 //	effects_test.go  J: patches and layers
+//	inline_test.go   G: inline commands; those of Z that are about them
+//	apart_test.go    Z: what is not reproduced, with what is in its place
 //	loop_test.go     H, J: what concerns a whole turn
 package blade

@@ -127,12 +127,6 @@ func TestBlade_A19_PathsForms(t *testing.T) {
 	}
 }
 
-func TestBlade_A20_HooksKept(t *testing.T) {
-	t.Parallel()
-	s := loads(t, "hooks:", "  UserPromptSubmit:", "    - type: append_prompt", "      value: V")
-	want(t, "kept", s.Meta.HasHooks, true)
-}
-
 func TestBlade_A30_NoFrontmatter(t *testing.T) {
 	t.Parallel()
 	fails(t, "# Title\n\nText.\n", "missing YAML frontmatter")

@@ -24,6 +24,16 @@ func ruled(t *testing.T, line string, source command.Mode) command.Rule {
 	return command.Effective(command.Policy{Mode: command.Allow}, command.Policy{Mode: source, Trusted: true}, d)
 }
 
+func TestBlade_A20_hooks_kept(t *testing.T) {
+	t.Parallel()
+	list, diags := command.ParseHooks(field(t, "hooks", `hooks:
+  - {event: UserPromptSubmit, type: append_prompt, value: V}`), dialect)
+	if len(list) != 1 || len(diags) != 0 {
+		t.Fatalf("%+v %v", list, diags)
+	}
+	want(t, "hook", []any{list[0].Event, list[0].Type, list[0].Value, list[0].Inert}, []any{"UserPromptSubmit", "append_prompt", "V", false})
+}
+
 func TestBlade_A21_hooks_dropped(t *testing.T) {
 	t.Parallel()
 	list, diags := command.ParseHooks(field(t, "hooks", `hooks:

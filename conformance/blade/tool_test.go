@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft"
-	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/internal/suitetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
@@ -350,22 +349,4 @@ func TestBlade_D12_model_inherit_literal(t *testing.T) {
 	res := start(t, turnOf(t, s), "x")
 	want(t, "override", s.Effective().Model, "inherit") // odd: the id is the word
 	want(t, "warning, and the skill is loaded", []any{codes(res.Loaded[0].Diagnostics), len(res.Loaded)}, []any{"model_unknown", 1})
-}
-
-// The tool that loads skills stays, whatever the list of a loaded skill says.
-func TestALoadedListLeavesTheLoader(t *testing.T) {
-	t.Parallel()
-	p := project(t, "skills/other")
-	put(t, filepath.Join(p, "skills/x/SKILL.md"), "---\nname: x\ndescription: d\nallowed-tools: [Read]\n---\nBody.\n")
-	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways})
-	turn := suitetest.Turn(t, e, "hello")
-	for _, name := range []string{"x", "other"} {
-		res := turn.Call(model.Call{ID: name, Name: "Skill", Input: json.RawMessage(`{"skill":"` + name + `"}`)})[0]
-		want(t, name, res.IsError, false)
-	}
-	tools := map[string]bool{}
-	for _, spec := range turn.Tools() {
-		tools[spec.Name] = true
-	}
-	want(t, "Skill, read, write", []bool{tools["Skill"], tools["read"], tools["write"]}, []bool{true, true, false})
 }
