@@ -353,7 +353,7 @@ func TestBlade_Z06_inherit_is_all(t *testing.T) {
 	for trust, on := range map[string]bool{"trusted": true, "workspace": false, "untrusted": false, "remote": false} {
 		for _, line := range []string{"license: MIT", "shell: all"} {
 			d, _ := command.ParseShell(field(t, "shell", line), dialect)
-			want(t, trust+", "+line, command.Effective(open, command.SourcePolicy("project", trust, false, false), d).On, on)
+			want(t, trust+", "+line, command.Effective(open, command.SourcePolicy(command.Origin{Kind: "project", Trust: trust}), d).On, on)
 		}
 	}
 	d, _ := command.ParseShell("all", dialect)
