@@ -130,7 +130,7 @@ func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 	list := make([]gate.Tool, 0, len(tools))
 	for _, tool := range tools {
 		spec := tool.Spec()
-		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input, Steers: spec.Steers}
+		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input, Steers: spec.Steers, Shell: spec.Shell}
 		if a, ok := tool.(Accepter); ok {
 			g.Schema = a.Accepts()
 		}
@@ -143,7 +143,7 @@ func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 		list = append(list, g)
 	}
 	if !slices.ContainsFunc(tools, func(t toolset.Tool) bool { return t.Spec().Shell != "" }) {
-		list = append(list, gate.Tool{Name: shellTool, Tier: gate.ReadOnly, Schema: json.RawMessage(textSchema), Raise: shellTier})
+		list = append(list, gate.Tool{Name: shellTool, Tier: gate.ReadOnly, Schema: json.RawMessage(textSchema), Shell: shellArg})
 	}
 	return gate.NewTable(list...)
 }

@@ -26,17 +26,6 @@ func (r *Runner) shell() (tool, arg string) {
 
 const textSchema = `{"type":"object","properties":{"command":{"type":"string","minLength":1}},"required":["command"],"additionalProperties":false}`
 
-// shellTier is the tier of a shell command.
-func shellTier(c gate.Call) (gate.Tier, string) {
-	var in struct {
-		Command string `json:"command"`
-	}
-	if json.Unmarshal(c.Args, &in) != nil {
-		return gate.AlwaysConfirm, "the command cannot be read"
-	}
-	return gate.ShellTier(in.Command, gate.ShellEnv{Dir: c.Dir})
-}
-
 // textDoor is the session's Door for the texts that are loaded in a turn: each command is
 // a call of the shell tool, and a person is asked once about all that need it. It tells no
 // events, since a skill may be started by a tool, beside the turn's own goroutine.

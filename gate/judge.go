@@ -46,7 +46,7 @@ func (e *engine) subject(f *facts, object map[string]any, anyArgs bool) *subject
 	}
 	if f.tool.Shell != "" && !anyArgs && f.argsFault == nil {
 		command, _ := object[f.tool.Shell].(string)
-		s.shell = readShell(command, e.shellEnv(c))
+		s.shell = readShell(command, e.shellEnv(c, object))
 		for _, r := range s.approved {
 			s.shell.knows(r.script, r.script)
 			s.shell.knows(r.target, r.script)
@@ -63,9 +63,9 @@ func (t touched) forms() []string {
 }
 
 // shellEnv is what a shell command of the call may know.
-func (e *engine) shellEnv(c Call) ShellEnv {
+func (e *engine) shellEnv(c Call, object map[string]any) ShellEnv {
 	p := e.o.Paths
-	env := ShellEnv{Dir: c.Dir, Home: p.Home, Programs: e.rules.Programs, Proved: true}
+	env := ShellEnv{Dir: startDir(c, object), Root: p.Workspace, Home: p.Home, Programs: e.rules.Programs, Proved: true}
 	env.Resolve = func(file string) string { return filepath.ToSlash(p.resolved(filepath.FromSlash(file))) }
 	env.Readable = func(file string) bool { return !p.denied(file) && p.tier(file, false, c.Skills) == ReadOnly }
 	env.Writing = func(file string) Tier {
@@ -75,6 +75,15 @@ func (e *engine) shellEnv(c Call) ShellEnv {
 		return p.tier(file, true, c.Skills)
 	}
 	return env
+}
+
+// startDir is where a shell command starts.
+func startDir(c Call, object map[string]any) string {
+	dir, _ := object["dir"].(string)
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(c.Dir, dir)
 }
 
 // matches reports whether a deny or ask rule is about the call: one form of one path, or
@@ -285,6 +294,7 @@ func (s *subject) memoryParts(dirs []string) []string {
 	if s.shell == nil || s.shell.script == nil {
 		return dirs
 	}
+	dirs = append(dirs, s.shell.env.Dir)
 	for _, c := range s.shell.script.Commands {
 		if prefix := s.shell.prefix(c); prefix != "" && !slices.Contains(dirs, prefix) {
 			dirs = append(dirs, prefix)

@@ -157,6 +157,8 @@ func TestRulesOfLayers(t *testing.T) {
 		{"a redirection to what runs later", user("allow Bash(git log:*)", "allow Write"), false, "bash", line("git log > .envrc"), Interactive, "ask each_call", ""},
 		{"no path as a program", user("allow Bash(git:*)"), false, "bash", line("/usr/bin/git push"), Interactive, "ask each_call", ""},
 		{"an ask on a proved command", user("ask Bash(git status)"), false, "bash", line("git status"), Interactive, "ask rule_ask", "ask Bash(git status)"},
+		{"a path counts from where the command starts", nil, false, "bash", map[string]any{"command": "cat a.txt", "dir": ".."}, Interactive, "ask first_use", ""},
+		{"and a rule too", user("allow Bash(git log:*)", "allow Write(src/**)"), false, "bash", map[string]any{"command": "git log > a", "dir": "src"}, Interactive, "allow rule", "allow Write(src/**)"},
 		{"a deny inside a wrapper", user("deny Bash(rm:*)"), false, "bash", line("timeout 5 env X=1 rm a"), Interactive, "deny rule_deny", "deny Bash(rm:*)"},
 		{"a deny on a line that nobody can read", user("deny Bash(rm:*)"), false, "bash", line("rm x; ("), Interactive, "deny rule_deny", "deny Bash(rm:*)"},
 	} {

@@ -14,6 +14,7 @@ import (
 // ShellEnv is what a judgement of a shell command may know of its surroundings.
 type ShellEnv struct {
 	Dir  string // where it would run: absolute; "" = no relative path is judged
+	Root string // what relative paths of rules count from; "" = Dir
 	Home string // "" = "~/" stands for nothing
 	// Programs maps a program's name to absolute paths that are the same program.
 	Programs map[string][]string
@@ -204,8 +205,9 @@ func (e *shellEval) fileCall(tool string, target shellcmd.Word) (toolrule.Call, 
 		p = path.Join(filepath.ToSlash(e.env.Dir), p)
 	}
 	p = path.Clean(p)
-	call := toolrule.Call{
-		Tool: tool, Paths: []string{p}, Dir: filepath.ToSlash(e.env.Dir), Home: filepath.ToSlash(e.env.Home),
+	call := toolrule.Call{Tool: tool, Paths: []string{p}, Dir: filepath.ToSlash(e.env.Root), Home: filepath.ToSlash(e.env.Home)}
+	if call.Dir == "" {
+		call.Dir = filepath.ToSlash(e.env.Dir)
 	}
 	if e.env.Resolve != nil {
 		if real := filepath.ToSlash(e.env.Resolve(p)); real != p {

@@ -21,7 +21,8 @@ type Tool struct {
 
 	// Shell is the top-level argument that holds a shell command, "command" for a tool
 	// that rules call Bash, "" = none. Such a command raises the tier to what it does: a
-	// tool that declares ReadOnly runs what is proved to only read unasked.
+	// tool that declares ReadOnly runs what is proved to only read unasked. Where the tool
+	// has an argument "dir", the command starts there, below the call's Dir.
 	Shell string
 
 	// Raise looks at one call and returns its tier and why. A tier below Tier

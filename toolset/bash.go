@@ -87,15 +87,6 @@ func (t *shellTool) Normalize(args json.RawMessage) json.RawMessage {
 // description of their own.
 func (t *shellTool) Accepts() json.RawMessage { return widened(t.spec.Input) }
 
-// Raise says how much consent a command needs; see gate.ShellTier.
-func (t *shellTool) Raise(c gate.Call) (gate.Tier, string) {
-	var args struct{ Command string }
-	if json.Unmarshal(c.Args, &args) != nil || args.Command == "" {
-		return gate.AlwaysConfirm, "what a command does is known by its text"
-	}
-	return gate.ShellTier(args.Command, gate.ShellEnv{Dir: c.Dir})
-}
-
 func (t *shellTool) Call(ctx context.Context, c Call) (Result, error) {
 	in := parseInput(c.Input)
 	text, _ := in.text("command", maxCommand, true)
