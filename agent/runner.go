@@ -102,6 +102,24 @@ type Confirmer interface {
 	Confirm(ctx context.Context, q Question) (gate.Answer, error)
 }
 
+// oneByOne puts one question at a time to a person: a text that is loaded and a sub-agent
+// may have one at once.
+type oneByOne struct {
+	of   Confirmer
+	busy chan struct{}
+}
+
+// Confirm implements Confirmer.
+func (o oneByOne) Confirm(ctx context.Context, q Question) (gate.Answer, error) {
+	select {
+	case o.busy <- struct{}{}:
+	case <-ctx.Done():
+		return gate.Answer{}, ctx.Err()
+	}
+	defer func() { <-o.busy }()
+	return o.of.Confirm(ctx, q)
+}
+
 // Question is what a person has to see to answer. Call.Args is what will run.
 type Question struct {
 	Call     gate.Call
@@ -152,6 +170,9 @@ func New(d Deps) (*Runner, error) {
 	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Confirmer != nil {
+		d.Confirmer = oneByOne{d.Confirmer, make(chan struct{}, 1)}
 	}
 	r := &Runner{d: d, tools: map[string]toolset.Tool{}, talks: map[string][]model.Message{}}
 	for _, t := range d.Tools {

@@ -318,6 +318,16 @@ func (t *turn) stages() []string {
 	return t.plan.Route.Stages.Names()
 }
 
+// behalf are the skills that a call may be for: the active ones, and in a sub-agent the
+// one that it carries out.
+func (t *turn) behalf() []session.Activation {
+	active := t.s.Active()
+	if now := t.s.Effective().Current; t.in.task && now != nil && len(active) == 0 {
+		active = append(active, *now)
+	}
+	return active
+}
+
 // relay puts a sub-agent's questions to whom its parent asks, on the parent's goroutine,
 // so that a person gets one question at a time.
 type relay struct {

@@ -38,7 +38,7 @@ func (d textDoor) Decide(ctx context.Context, loading gate.ActiveSkill, calls []
 	var open []Question
 	var places []int
 	for i, c := range calls {
-		q := Question{Call: t.textCall(loading, c), Active: t.s.Active(), For: c.Skill, Line: c.Line}
+		q := Question{Call: t.textCall(loading, c), Active: t.behalf(), For: c.Skill, Line: c.Line}
 		got, err := t.r.d.Gate.Check(ctx, q.Call)
 		if err != nil {
 			t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)

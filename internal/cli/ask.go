@@ -117,6 +117,7 @@ type askJSON struct {
 	Abstain bool             `json:"abstain"`
 	Refused []refusedJSON    `json:"refused"`
 	Text    string           `json:"text"`
+	Subs    []subJSON        `json:"sub_agents"`
 	Stop    string           `json:"stop"`
 }
 
@@ -124,6 +125,8 @@ type activatedJSON struct {
 	Name   string `json:"name"`
 	By     string `json:"by"`
 	Digest string `json:"digest"`
+
+	Fork *forkJSON `json:"fork,omitempty"` // of a plan: a sub-agent would carry it out
 }
 
 type toolJSON struct {
@@ -158,7 +161,7 @@ type refusedJSON struct {
 func newAskJSON(mode string) askJSON {
 	return askJSON{
 		Mode: mode, Stages: []string{}, Activated: []activatedJSON{}, Tools: []toolJSON{}, Routed: []routeEntryJSON{},
-		Refused: []refusedJSON{}, Prompt: promptJSON{Blocks: []blockJSON{}}, Fit: route.FitNone,
+		Refused: []refusedJSON{}, Prompt: promptJSON{Blocks: []blockJSON{}}, Fit: route.FitNone, Subs: []subJSON{},
 	}
 }
 
@@ -168,7 +171,7 @@ func (d *askJSON) started(e agent.SkillEvent) {
 		d.Refused = append(d.Refused, refusedJSON{e.Name, e.Code, e.Message})
 		return
 	}
-	d.Activated = append(d.Activated, activatedJSON{e.Name, e.By, e.Digest})
+	d.Activated = append(d.Activated, activatedJSON{Name: e.Name, By: e.By, Digest: e.Digest})
 }
 
 func (d *askJSON) routed(res route.Result) {
@@ -233,6 +236,14 @@ func (r *run) turnOffline(ctx context.Context, s *deft.Session, in agent.Input) 
 	for _, a := range p.Active {
 		texts = append(texts, a.Text)
 	}
+	for _, f := range p.Forks {
+		texts = append(texts, f.Task)
+		for i := range doc.Activated {
+			if doc.Activated[i].Name == f.Identity().Name {
+				doc.Activated[i].Fork = newForkJSON(f)
+			}
+		}
+	}
 	doc.Text = strings.Join(texts, "\n\n")
 	r.foundLine(p.Snapshot, p.Plan.Catalog)
 	if !r.globals.json {
@@ -283,6 +294,9 @@ func (r *run) planText(doc askJSON, p agent.Prepared) {
 	head("ask.activated")
 	for _, a := range doc.Activated {
 		e.Printf("  %s  %s\n", a.Name, r.words.Say("ask.by_"+a.By))
+		if f := a.Fork; f != nil {
+			e.Printf("    %s\n", r.words.Say("ask.fork", f.Agent, orElse(strings.Join(f.Allowed, ", "), "*")))
+		}
 	}
 	r.effectsText(p)
 	head("ask.prompt", grouped(doc.Prompt.Tokens))

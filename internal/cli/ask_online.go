@@ -123,6 +123,8 @@ func (v *viewer) show(e agent.Event) {
 		v.note(safetext.Yellow, "!", "%s", w.Say("ask.budget", e.Budget.String()))
 	case agent.ToolRequested, agent.GateDecided, agent.ConfirmAnswered, agent.ToolFinished:
 		v.call(e)
+	case agent.SubagentStarted, agent.SubagentEvent, agent.SubagentFinished:
+		v.sub("", e)
 	case agent.TurnFinished:
 		v.end = e.End
 	}
@@ -143,26 +145,38 @@ func (v *viewer) prompt(e agent.Event) {
 
 // call shows what became of a tool call.
 func (v *viewer) call(e agent.Event) {
-	c, w := e.Call, v.r.words
+	c := e.Call
 	switch e.Type {
 	case agent.ToolRequested:
-		v.note(safetext.Blue, "→", "%s %s", c.Tool, safetext.Clip(safetext.Line(string(c.Args)), 120))
+		v.requested("", c)
 	case agent.GateDecided, agent.ConfirmAnswered:
 		if c.Verdict == gate.Ask {
 			return
 		}
 		v.doc.Tools = append(v.doc.Tools, toolJSON{c.Tool, c.Tier, string(c.Verdict), c.Reason})
-		if c.Verdict == gate.Deny {
-			v.refused = v.refused || c.Code != gate.CodeRefused
-			v.note(safetext.Red, "✗", "%s", w.Say("ask.denied", c.Tool, c.Reason, c.Code))
-		}
+		v.denied("", c)
 	case agent.ToolFinished:
-		mark, style, code := "✓", safetext.Green, ""
-		if c.IsError {
-			mark, style, code = "✗", safetext.Red, " "+c.Code
-		}
-		v.note(style, mark, "%s%s", c.Tool, code)
+		v.finished("", c)
 	}
+}
+
+func (v *viewer) requested(in string, c *agent.CallEvent) {
+	v.note(safetext.Blue, in+"→", "%s %s", c.Tool, safetext.Clip(safetext.Line(string(c.Args)), 120))
+}
+
+func (v *viewer) denied(in string, c *agent.CallEvent) {
+	if c.Verdict == gate.Deny {
+		v.refused = v.refused || c.Code != gate.CodeRefused
+		v.note(safetext.Red, in+"✗", "%s", v.r.words.Say("ask.denied", c.Tool, c.Reason, c.Code))
+	}
+}
+
+func (v *viewer) finished(in string, c *agent.CallEvent) {
+	mark, style, code := "✓", safetext.Green, ""
+	if c.IsError {
+		mark, style, code = "✗", safetext.Red, " "+c.Code
+	}
+	v.note(style, in+mark, "%s%s", c.Tool, code)
 }
 
 // outcome turns the end of a turn into how the run ends.

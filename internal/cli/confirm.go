@@ -80,6 +80,9 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	name := safetext.Clip(safetext.Line(q.Call.Tool), 64)
 	p.Printf("\n%s\n", p.Paint(safetext.Bold, w.Say("confirm.head", name, q.Decision.Tier.String(), q.Decision.Reason)))
 	p.Printf("  %s\n", w.Say("confirm.where", q.Call.Dir, orElse(q.Call.Placement, "local")))
+	for _, a := range q.Agents {
+		p.Printf("  %s\n", w.Say("confirm.sub_agent", safetext.Clip(safetext.Line(a), 128)))
+	}
 	for _, a := range q.Active {
 		p.Printf("  %s\n", w.Say("confirm.skill", safetext.Clip(safetext.Line(a.Name), 64), a.SourceID, a.Location))
 	}

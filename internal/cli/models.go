@@ -92,6 +92,9 @@ func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft
 		return nil, err
 	}
 	o := deft.SessionOptions{Model: m, Auto: auto, StrictStages: r.config.Policy.StrictStages}
+	if kinds := r.kinds(ctx, e); m == nil {
+		o.Agents = kinds
+	}
 	if m != nil {
 		if o.Project, err = agent.ReadAgentsMD(r.cwd); err != nil {
 			r.hintf("%s", err)
