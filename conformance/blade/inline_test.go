@@ -305,7 +305,7 @@ func TestBlade_G23_abort_running(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.expand(ctx, "!`echo $$ > own; mv own pid; cp pid child; sleep 600 && echo yes > m`")
+		_, err := s.expand(ctx, "!`echo $$ > own; cp own pid; mv own child; sleep 600 && echo yes > m`")
 		done <- err
 	}()
 	within(t, "it runs", func() bool { _, err := os.Stat(filepath.Join(s.work, "child")); return err == nil })

@@ -52,7 +52,7 @@ func answers(name string, r toolset.Result) hosted {
 func talkOf(t *testing.T, p string, o deft.SessionOptions, steps []scripted.Step, tools ...toolset.Tool) (*deft.Session, *scripted.Model) {
 	t.Helper()
 	e := suitetest.Engine(t, deft.Options{
-		Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways, NoFiles: true, Tools: tools,
+		Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways, NoFiles: true, Tools: tools, Sources: elsewhere(p),
 	})
 	m := scripted.New("first", scripted.Script{Steps: steps})
 	o.Model = m
@@ -213,7 +213,9 @@ func TestBlade_J24_model_switch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "warning", codes(start(t, turnOf(t, s), "x").Loaded[0].Diagnostics), "model_unknown")
+	for _, l := range start(t, turnOf(t, s), "x").Loaded {
+		want(t, "warning", codes(l.Diagnostics), "model_unknown")
+	}
 }
 
 func TestBlade_J27_same_loop(t *testing.T) {

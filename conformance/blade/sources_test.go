@@ -187,6 +187,9 @@ func TestBlade_B17_OneBadOfThree(t *testing.T) {
 	put(t, filepath.Join(p, "skills/b/SKILL.md"), "no header\n")
 	s := local(t, p).Snapshot()
 	want(t, "skills", names(s), []string{"a", "c"})
+	if len(s.All) < 2 {
+		t.Fatal(s.All)
+	}
 	want(t, "bad", []any{s.All[1].State, s.All[1].Skill.Diagnostics[0].File}, []any{registry.Invalid, filepath.Join(p, "skills/b/SKILL.md")})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -34,10 +35,16 @@ var left = map[string]string{
 
 func TestEveryRowIsATest(t *testing.T) {
 	t.Parallel()
-	found := map[string]int{}
+	found, slugs := map[string]int{}, map[string]bool{}
 	for name, n := range suitetest.Functions(t) {
 		if rest, ok := strings.CutPrefix(name, "TestBlade_"); ok {
 			found[rest[:3]] += n
+			slugs[plain(rest)] = true
+		}
+	}
+	for _, row := range listedRows(t) {
+		if _, skipped := left[row[:3]]; !skipped && !slugs[plain(row)] {
+			t.Errorf("row %s has no test of its name", row)
 		}
 	}
 	tests := 0
@@ -57,6 +64,32 @@ func TestEveryRowIsATest(t *testing.T) {
 func loader() string { return toolset.Options{Dialect: dialect}.LoaderName() }
 
 func finder() string { return toolset.Options{Dialect: dialect}.Name(toolset.NameToolSearch) }
+
+// plain is the name of a row without what is only spelling.
+func plain(row string) string { return strings.ToLower(strings.ReplaceAll(row, "_", "")) }
+
+var rowLine = regexp.MustCompile(`(?m)^\| ([A-Z][0-9]{2}) \| ([a-z0-9_]+) \|`)
+
+// listedRows are the rows of the suite's document, where it is at hand.
+func listedRows(t *testing.T) []string {
+	t.Helper()
+	dir := os.Getenv("DEFT_TESTDATA")
+	if dir == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "conformance", "blade.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range rowLine.FindAllStringSubmatch(string(text), -1) {
+		out = append(out, m[1]+"_"+m[2])
+	}
+	if len(out) < 200 {
+		t.Errorf("only %d rows", len(out))
+	}
+	return out
+}
 
 func want(t *testing.T, what string, got, want any) {
 	t.Helper()
@@ -87,7 +120,8 @@ func loads(t *testing.T, lines ...string) *skill.Skill {
 // fails wants a file that does not load and whose verdict holds a message.
 func fails(t *testing.T, src, message string) {
 	t.Helper()
-	verdict := skill.Validate(skill.Input{Source: []byte(src), DirName: "x"}, skill.ProfileBlade)
+	profile := map[skill.Dialect]skill.Profile{skill.Blade: skill.ProfileBlade}[dialect]
+	verdict := skill.Validate(skill.Input{Source: []byte(src), DirName: "x"}, profile)
 	for _, d := range verdict.Diagnostics {
 		if d.Level == skill.LevelError && strings.Contains(d.Message, message) && !parse(src).Valid {
 			return
@@ -142,7 +176,17 @@ func env(p string) source.Env {
 func local(t *testing.T, p string, more ...source.Source) *registry.Registry {
 	t.Helper()
 	roots, _ := source.Roots(t.Context(), env(p))
-	return of(t, append(roots, more...)...)
+	named, _ := source.Expand(t.Context(), elsewhere(p), env(p))
+	return of(t, append(append(roots, named...), more...)...)
+}
+
+// elsewhere names the project's own folder for dialects that do not look there: where
+// skills are found is not what their rows are about.
+func elsewhere(p string) []string {
+	if dialect == skill.Blade {
+		return nil
+	}
+	return []string{filepath.Join(p, "skills")}
 }
 
 func of(t *testing.T, sources ...source.Source) *registry.Registry {

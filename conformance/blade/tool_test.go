@@ -79,7 +79,7 @@ func (d *desk) body(args string) string {
 // shown is the description of the tool in a turn of an engine over a project.
 func shown(t *testing.T, p string) string {
 	t.Helper()
-	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways})
+	e := suitetest.Engine(t, deft.Options{Workspace: p, Dialect: dialect, NoBuiltin: true, Project: registry.ProjectAlways, Sources: elsewhere(p)})
 	turn := suitetest.Turn(t, e, "hello")
 	if system, user := turn.Prompt(); strings.Contains(system+user, "<available_skills>") {
 		t.Errorf("the list is in the prompt too:\n%s\n%s", system, user)
@@ -334,7 +334,7 @@ func TestBlade_D11_args_literal(t *testing.T) {
 	def.Content = "On {{args}}."
 	r := of(t, data(def))
 	d := deskOf(t, r)
-	want(t, "body", d.body("v"), "On {{args}}.")
+	want(t, "body", d.body("v"), "On {{args}}.") // odd
 	want(t, "header line", strings.Contains(d.last.Text, "**Invocation Arguments:** v"), true)
 }
 

@@ -46,7 +46,7 @@ func TestBlade_C03_PolicyInKey(t *testing.T) {
 	first := view(t, r, registry.Scope{Workspace: p})
 	policy = source.PolicyDeny
 	second := view(t, r, registry.Scope{Workspace: p})
-	want(t, "policies", []any{first.All[0].Source.ShellPolicy(), second.All[0].Source.ShellPolicy()}, "[allow deny]")
+	want(t, "policies", []any{record(t, first, "a").Source.ShellPolicy(), record(t, second, "a").Source.ShellPolicy()}, "[allow deny]")
 }
 
 func TestBlade_C04_TrustInKey(t *testing.T) {
@@ -59,10 +59,10 @@ func TestBlade_C04_TrustInKey(t *testing.T) {
 	first := view(t, r, registry.Scope{Workspace: p})
 	trust = source.Untrusted
 	second := view(t, r, registry.Scope{Workspace: p})
-	want(t, "trusts", []any{first.All[0].Source.Trust, second.All[0].Source.Trust}, "[trusted untrusted]")
+	want(t, "trusts", []any{record(t, first, "a").Source.Trust, record(t, second, "a").Source.Trust}, "[trusted untrusted]")
 	hooks = source.PolicyDeny
 	third := view(t, r, registry.Scope{Workspace: p})
-	want(t, "policies of hooks", []any{second.All[0].Source.HooksPolicy(), third.All[0].Source.HooksPolicy()}, "[allow deny]")
+	want(t, "policies of hooks", []any{record(t, second, "a").Source.HooksPolicy(), record(t, third, "a").Source.HooksPolicy()}, "[allow deny]")
 }
 
 // withData is a registry whose requests bring skills under the key "data".
