@@ -12,22 +12,25 @@ import (
 	"github.com/deftskills/deft/skill"
 )
 
-// What the hooks of one skill may cost.
+// What the hooks of one skill may cost. hookGrace is how much longer than its time a
+// command is waited for: what runs it needs that to stop it.
 const (
 	maxHooks     = 32
 	maxHookText  = 16 << 10 // bytes of a value
 	hookTime     = 5 * time.Second
 	hookTimeLong = time.Minute // at the ends of a session
+	hookGrace    = 2 * time.Second
 )
 
-// Hook is one hook of a skill, as its header says it. Reading runs nothing.
+// Hook is one hook, as a header or a host's settings say it. Reading runs nothing.
 type Hook struct {
 	Event, Type string
+	Skill       SkillRef      // whose it is; zero = the host's own
 	Value       string        // of append_prompt, append_result, notify: the text; of deny, ask: the reason
 	Command     string        // of type command: a text for the shell
 	Timeout     time.Duration // of type command
 	Once        bool          // gone after the first run that matched
-	Index       int           // its place in the header, from 0
+	Index       int           // its place among the hooks of its owner, from 0
 	Inert       bool          // the dialect knows it and does nothing with it
 
 	tools   toolrule.List // which calls it is about; empty = all
@@ -35,17 +38,48 @@ type Hook struct {
 	matcher []string      // names, "*" for any text; empty = all
 }
 
-// hookPairs says which types an event may have. A type that is not in the row of any
-// event is unknown; nothing here could turn a question into an allow.
-var hookPairs = map[string][]string{
-	"SessionStart":       {"notify", "append_prompt", "command"},
-	"SessionEnd":         {"notify", "command"},
-	"UserPromptSubmit":   {"append_prompt", "deny", "notify", "command"},
-	"PreToolUse":         {"deny", "ask", "notify", "command"},
-	"PermissionRequest":  {"deny", "notify", "command"},
-	"PostToolUse":        {"append_result", "notify", "command"},
-	"PostToolUseFailure": {"append_result", "notify", "command"},
-	"TaskCompleted":      {"append_prompt", "notify", "command"},
+// eventRule says what hooks of one event are and may do. Nothing here could turn a
+// question into an allow.
+type eventRule struct {
+	types  []string // that a hook of the event may have
+	before bool     // what it is about has not happened: a hook that fails refuses it
+	call   bool     // it is about a tool call: matcher and tools count
+	long   bool     // a command may take a minute
+	// What the output of a command may do beside a notice.
+	append, deny, ask, rewrite bool
+	// errors is what the standard error of a command is that ends with 2.
+	errors effect
+}
+
+// effect is what a command's standard error comes to.
+type effect int
+
+const (
+	errorsLogged effect = iota
+	errorsDeny
+	errorsAppend
+)
+
+// hookEvents is the table of events. A type that is in no row is unknown.
+var hookEvents = map[string]eventRule{
+	"SessionStart":       {types: []string{"notify", "append_prompt", "command"}, long: true, append: true},
+	"SessionEnd":         {types: []string{"notify", "command"}, long: true},
+	"UserPromptSubmit":   {types: []string{"append_prompt", "deny", "notify", "command"}, before: true, append: true, deny: true, errors: errorsDeny},
+	"PreToolUse":         {types: []string{"deny", "ask", "notify", "command"}, before: true, call: true, deny: true, ask: true, rewrite: true, errors: errorsDeny},
+	"PermissionRequest":  {types: []string{"deny", "notify", "command"}, before: true, call: true, deny: true, errors: errorsDeny},
+	"PostToolUse":        {types: []string{"append_result", "notify", "command"}, call: true, append: true, errors: errorsAppend},
+	"PostToolUseFailure": {types: []string{"append_result", "notify", "command"}, call: true, append: true, errors: errorsAppend},
+	"TaskCompleted":      {types: []string{"append_prompt", "notify", "command"}, append: true, errors: errorsAppend},
+}
+
+// hookType reports whether some event has the type.
+func hookType(kind string) bool {
+	for _, e := range hookEvents {
+		if slices.Contains(e.types, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // hookForms says which forms a dialect reads; a dialect without a row ignores hooks.
@@ -140,15 +174,15 @@ func (r *hookReader) add(event string, m map[string]any, matcher []string) {
 	index := r.index
 	r.index++
 	kind, _ := simple(m["type"]).(string)
-	pairs, known := hookPairs[event]
+	rule, known := hookEvents[event]
 	switch {
 	case !known:
 		r.note("hook_event", "hook %d: event %q is unknown", index, event)
 		return
-	case !slices.ContainsFunc(slices.Collect(maps.Values(hookPairs)), func(types []string) bool { return slices.Contains(types, kind) }):
+	case !hookType(kind):
 		r.note("hook_type", "hook %d: type %q is unknown", index, kind)
 		return
-	case !slices.Contains(pairs, kind):
+	case !slices.Contains(rule.types, kind):
 		r.note("hook_pair", "hook %d: %s does nothing at %s", index, kind, event)
 		return
 	case len(r.hooks) == maxHooks:
@@ -206,7 +240,7 @@ func (h *Hook) time(m map[string]any) string {
 		return ""
 	}
 	most := hookTime
-	if h.Event == "SessionStart" || h.Event == "SessionEnd" {
+	if hookEvents[h.Event].long {
 		most = hookTimeLong
 	}
 	h.Timeout = most

@@ -138,7 +138,7 @@ func FuzzHooks(f *testing.F) {
 			t.Fatalf("%d hooks", len(list))
 		}
 		for _, h := range list {
-			if h.Timeout < 0 || h.Timeout > time.Minute || h.Value+h.Command == "" || hookPairs[h.Event] == nil {
+			if h.Timeout < 0 || h.Timeout > time.Minute || h.Value+h.Command == "" || hookEvents[h.Event].types == nil {
 				t.Fatalf("%+v", h)
 			}
 			h.About(toolrule.Call{Tool: "edit"})

@@ -9,6 +9,10 @@ const (
 	CodeOutside       = "outside_workspace" // a path that the file tools cannot reach
 	CodeRuleDeny      = "rule_deny"         // a deny rule of some layer matches
 	CodeSkillRefuses  = "skill_restricts"   // an active skill's tool lists refuse the tool
+	CodeHookDeny      = "hook_deny"         // a hook refuses the call
+	CodeHookFailed    = "hook_failed"       // a hook that has to be heard before the call failed
+	CodeHookLoop      = "hook_loop"         // hooks kept changing the arguments
+	CodeHookAsk       = "hook_ask"          // asked: a hook wants a person asked
 	CodeCeiling       = "ceiling"           // the tier is above the turn's ceiling
 	CodePlanMode      = "plan_mode"         // plan mode runs READ_ONLY tools alone
 	CodeStageDiscover = "stage_discover"    // an autonomous turn without a later stage than discover

@@ -110,6 +110,23 @@ type Call struct {
 	Ceiling                  Tier // 0 = ManualOnly
 	Skills                   []ActiveSkill
 	Placement, Dir           string // where it will run; Dir is absolute
+	Hook                     HookWord
+}
+
+// HookWord is what hooks said of a call before it came to the gate. Ask wants a person
+// asked, Deny refuses; every other Verdict says nothing, Allow too: a hook only tightens.
+type HookWord struct {
+	Verdict Verdict
+	Code    string // of a Deny: CodeHookDeny, CodeHookFailed or CodeHookLoop; "" = CodeHookDeny
+	Reason  string // names the hook
+}
+
+// code is the code of a refusal.
+func (w HookWord) code() string {
+	if w.Code == CodeHookFailed || w.Code == CodeHookLoop {
+		return w.Code
+	}
+	return CodeHookDeny
 }
 
 // Decision is the gate's answer with its reason. Code is stable text.

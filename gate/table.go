@@ -30,7 +30,7 @@ type facts struct {
 // row is one check. It answers only when it applies.
 type row struct {
 	verdict Verdict
-	code    string // "" = of the fault of a path
+	code    string // "" = of the fault of a path, or of what hooks said
 	applies func(*facts) bool
 	reason  func(*facts) string
 }
@@ -48,6 +48,8 @@ var rows = [...]row{
 		func(f *facts) string { return f.said.because("it is denied by the rule ", f.said.denied) }},
 	{Deny, CodeSkillRefuses, func(f *facts) bool { return f.refusal != "" },
 		func(f *facts) string { return f.refusal }},
+	{Deny, "", func(f *facts) bool { return f.call.Hook.Verdict == Deny },
+		func(f *facts) string { return f.call.Hook.Reason }},
 	{Deny, CodeCeiling, func(f *facts) bool { return f.tier > f.ceiling },
 		func(f *facts) string { return fmt.Sprintf("%s is above this turn's ceiling %s", f.tier, f.ceiling) }},
 	{Deny, CodePlanMode, func(f *facts) bool { return f.policy.mode == Plan && f.tier > ReadOnly },
@@ -64,6 +66,10 @@ var rows = [...]row{
 		func(f *facts) string {
 			return fmt.Sprintf("no person is there and no grant covers this %s call", f.tier)
 		}},
+	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.call.Hook.Verdict == Ask },
+		func(f *facts) string { return "no person is there, and " + f.call.Hook.Reason }},
+	{Ask, CodeHookAsk, func(f *facts) bool { return f.call.Hook.Verdict == Ask },
+		func(f *facts) string { return f.call.Hook.Reason }},
 	{Allow, CodeReadOnly, func(f *facts) bool { return f.tier == ReadOnly && f.said.asked == nil },
 		func(f *facts) string { return f.said.noApproval("it changes nothing") }},
 	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.said.asked != nil },
@@ -115,8 +121,12 @@ func decide(f *facts) Decision {
 	for _, r := range rows {
 		if r.applies(f) {
 			d.Verdict, d.Code, d.Reason = r.verdict, r.code, r.reason(f)
-			if d.Code == "" {
+			switch {
+			case d.Code != "":
+			case f.pathFault != nil:
 				d.Code = f.pathFault.code
+			default:
+				d.Code = f.call.Hook.code()
 			}
 			break
 		}
