@@ -51,7 +51,7 @@ func (t *turn) calls(list []model.Call) (results []model.Result, looping bool) {
 		t.group(g)
 	}
 	for _, p := range all {
-		results = append(results, model.Result{CallID: p.call.ID, Text: p.result.Text, IsError: p.result.IsError})
+		results = append(results, model.Result{CallID: p.call.ID, Text: p.text(), IsError: p.result.IsError})
 		switch n := t.repeats.add(p.call.Name, p.call.Input, p.result.Text); {
 		case n >= repeatStop:
 			looping = true
@@ -85,9 +85,10 @@ func (t *turn) group(g []*pending) {
 			if p.result.Meta.Confirmed {
 				t.r.d.Log.Warn("a model claims consent", "category", "agent/loop", "trace_id", t.trace, "tool", p.spec.Name)
 			}
+			t.after(p)
 		}
 		e := p.event()
-		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.result.Text, p.result.IsError, elapsed[p.index]
+		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.text(), p.result.IsError, elapsed[p.index]
 		t.emit(Event{Type: ToolFinished, Call: e})
 	}
 	t.tellChanges(before, t.s.Active())
@@ -145,32 +146,50 @@ func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
 		visible = []string{} // none at all, not all of them
 	}
 	return gate.Call{
-		ID: id, Session: t.s.ID(), Turn: strconv.Itoa(t.turn.Number()), Trace: t.trace, Tool: name, Args: args,
+		ID: id, Session: t.s.ID(), Turn: strconv.Itoa(t.number()), Trace: t.trace, Tool: name, Args: args,
 		Visible: visible, Origin: t.in.Origin, Principal: t.in.Principal, Stages: t.stages(),
 		Ceiling: t.in.Ceiling, Skills: t.s.ActiveSkills(), Placement: t.r.d.Placement, Dir: t.r.d.Dir,
 	}
 }
 
-// admit puts the call to the gate, and to a person if the gate asks.
+// admit puts the call to the hooks, to the gate, and to a person if the gate asks.
 func (t *turn) admit(p *pending) {
 	if t.unready(p) {
 		return
 	}
-	call := t.gateCall(p.call.ID, p.call.Name, p.call.Input)
-	call.Via = p.via
-	d, err := t.r.d.Gate.Check(t.ctx, call)
-	if err != nil {
-		t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+	word := t.before(p)
+	if p.settled {
+		return
 	}
+	call := t.callOf(p, word)
+	d := t.check(call)
 	p.args = d.Args
 	t.emit(Event{Type: GateDecided, Call: p.decided(d)})
 	if d.Verdict == gate.Ask {
 		call.Args = d.Args
-		d = t.confirm(p, call, d)
+		if d = t.permission(p, call, d); d.Verdict == gate.Ask {
+			d = t.confirm(p, call, d)
+		}
 	}
 	if d.Verdict != gate.Allow {
 		p.settle(d.Code, d.Reason, hints[d.Code])
 	}
+}
+
+// callOf is the call of p with what hooks said of it.
+func (t *turn) callOf(p *pending, word gate.HookWord) gate.Call {
+	call := t.gateCall(p.call.ID, p.call.Name, p.call.Input)
+	call.Via, call.Hook = p.via, word
+	return call
+}
+
+// check puts a call to the gate.
+func (t *turn) check(call gate.Call) gate.Decision {
+	d, err := t.r.d.Gate.Check(t.ctx, call)
+	if err != nil {
+		t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+	}
+	return d
 }
 
 // confirm asks a person and takes the answer to the gate, whose word it is.

@@ -26,6 +26,7 @@ var (
 func codeOf(err error) string {
 	var m *model.Error
 	var s *session.Error
+	var h *HookError
 	switch {
 	case err == nil:
 		return ""
@@ -47,6 +48,8 @@ func codeOf(err error) string {
 		return "model_" + string(m.Kind)
 	case errors.As(err, &s):
 		return s.Code
+	case errors.As(err, &h):
+		return h.Code
 	}
 	return "internal"
 }

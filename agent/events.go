@@ -34,6 +34,7 @@ const (
 	ConfirmAnswered EventType = "confirm_answered"
 	ToolStarted     EventType = "tool_started"
 	ToolFinished    EventType = "tool_finished"
+	HookRan         EventType = "hook"          // Hook: one that ran, and what came of it
 	TurnFinished    EventType = "turn_finished" // last, once
 
 	SubagentStarted  EventType = "subagent_started"  // Sub, and Skill: what it carries out
@@ -61,6 +62,7 @@ type Event struct {
 	Budget  *Spent           `json:"budget,omitempty"`
 	End     *End             `json:"end,omitempty"`
 	Sub     *SubEvent        `json:"sub,omitempty"`
+	Hook    *command.HookRun `json:"hook,omitempty"`
 	Route   *route.Result    `json:"-"`
 	Catalog *catalog.Catalog `json:"-"`
 	Blocks  []Block          `json:"-"` // of model_started: the prompt as it is sent, without token counts

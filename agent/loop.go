@@ -54,6 +54,9 @@ func (t *turn) loop() (Stop, error) {
 			if t.ctx.Err() != nil {
 				return t.ended()
 			}
+			if stop == StopEnd && t.onward() {
+				continue
+			}
 			return stop, nil
 		}
 		results, looping := t.calls(step.Calls)
@@ -154,11 +157,12 @@ func (t *turn) lastWords(what string) {
 	}
 }
 
-// keep hands the turn's conversation on to the next turn: the request as it was
-// written, and every step that came to its end.
+// keep hands the turn's conversation on to the next turn: the request as the model got
+// it, without the prompt's tail, and every step that came to its end.
 func (t *turn) keep() {
-	talk := append([]model.Message{{Role: model.User, Text: t.in.Text}}, t.messages...)
-	if t.in.Text == "" {
+	words := t.words()
+	talk := append([]model.Message{{Role: model.User, Text: words}}, t.messages...)
+	if words == "" {
 		talk = talk[1:]
 	}
 	t.r.remember(t.s.ID(), talk)
@@ -169,7 +173,7 @@ func (t *turn) request(noTools bool) model.Request {
 	t.blocks = blocks
 	req := model.Request{System: system(blocks), NoTools: noTools, Effort: t.s.Effective().Effort}
 	history := t.r.history(t.s.ID())
-	req.Messages = append(history[:len(history):len(history)], model.Message{Role: model.User, Text: tail(blocks, t.in.Text)})
+	req.Messages = append(history[:len(history):len(history)], model.Message{Role: model.User, Text: tail(blocks, t.words())})
 	req.Messages = append(req.Messages, t.messages...)
 	for _, spec := range t.exposed() {
 		req.Tools = append(req.Tools, model.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Input})

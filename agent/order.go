@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
@@ -21,8 +22,14 @@ type pending struct {
 	spec    toolset.Spec
 	args    json.RawMessage // as the gate checked them
 	result  toolset.Result
-	settled bool   // the result stands; nothing is to run
-	via     string // the tool through which it was called; "" = directly
+	settled bool     // the result stands; nothing is to run
+	added   []string // by hooks, to the result
+	via     string   // the tool through which it was called; "" = directly
+}
+
+// text is the result with what hooks added.
+func (p *pending) text() string {
+	return strings.Join(append([]string{p.result.Text}, p.added...), "\n\n")
 }
 
 // settle gives the call its result without running it.

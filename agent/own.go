@@ -55,7 +55,7 @@ func (o *Turn) Prompt() (system, user string) {
 	for i := range stable {
 		stable[i].Stable = false
 	}
-	return tail(stable, ""), tail(blocks, o.t.in.Text)
+	return tail(stable, ""), tail(blocks, o.t.words())
 }
 
 // Session returns the session of the turn.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/registry"
@@ -19,8 +20,14 @@ import (
 
 // prepare does everything up to the first request to the model.
 func (t *turn) prepare() error {
+	if err := t.opening(); err != nil {
+		return err
+	}
 	preload, err := t.preload()
 	if err != nil {
+		return err
+	}
+	if err := t.opening(); err != nil {
 		return err
 	}
 	return t.makePlan(preload)
@@ -196,6 +203,8 @@ type Prepared struct {
 	// Effective is what holds with these skills active.
 	Effective session.Effective
 	Blocks    []Block // with token counts
+	Request   string  // as the model gets it: as it was written, then what hooks added
+	Hooks     []command.HookRun
 	Tools     []ToolAnswer
 	Elapsed   time.Duration
 }
@@ -214,8 +223,11 @@ type ToolAnswer struct {
 func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Prepared, error) {
 	var p Prepared
 	t := r.turn(ctx, s, in, func(e Event, _ error) bool {
-		if e.Type == Preloaded {
+		switch e.Type {
+		case Preloaded:
 			p.Skills = append(p.Skills, *e.Skill)
+		case HookRan:
+			p.Hooks = append(p.Hooks, *e.Hook)
 		}
 		return true
 	})
@@ -242,7 +254,7 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 	for _, d := range t.due {
 		p.Forks = append(p.Forks, d.fork)
 	}
-	p.Trace, p.Snapshot, p.Plan = t.trace, t.turn.Snapshot(), t.plan
+	p.Trace, p.Snapshot, p.Plan, p.Request = t.trace, t.turn.Snapshot(), t.plan, t.words()
 	p.Active, p.Effective, p.Blocks = s.Active(), s.Effective(), t.prompt()
 	for i := range p.Blocks {
 		p.Blocks[i].Tokens = r.d.Counter.Count(p.Blocks[i].Text)

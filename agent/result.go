@@ -26,6 +26,8 @@ var hints = map[string]string{
 	gate.CodePathDenied:   "Go on without this file; there is no way around it.",
 	gate.CodeOutside:      "Work with files of the workspace.",
 	gate.CodeSkillRefuses: "The active skill limits the tools. Work with those it allows, or end it first.",
+	gate.CodeHookDeny:     "Do not try it another way; go on without, or say why it is needed.",
+	gate.CodeHookFailed:   "Go on without, and say that the check before it failed.",
 	gate.CodeRefused:      "The person said no. Do not try it another way; ask, or go on without.",
 	gate.CodeNoAnswerer:   "Nobody can be asked in this run. Go on without, and say what was left undone.",
 	gate.CodeDontAsk:      "Nobody is asked in this run. Go on without, and say what was left undone.",

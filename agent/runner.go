@@ -50,9 +50,16 @@ type Deps struct {
 	// every question is a refusal.
 	Confirmer Confirmer
 
+	// Hooks are the hooks of the one session that this Runner then serves; nil = there are
+	// none. HookCommand runs the command of a hook that the gate has allowed, confined; nil =
+	// none is run.
+	Hooks       *command.HookSet
+	HookCommand func(ctx context.Context, h command.Registered, stdin []byte) (command.Result, error)
+
 	Identity  string // block 1; "" = the skeleton
 	Project   string // text of the project's AGENTS.md, see ReadAgentsMD; "" = none
 	Dir       string // working directory of the tools, absolute
+	Home      string // what "~" means in the patterns of hooks
 	Placement string // where tools run, for the record; "" = local
 
 	// Spill keeps a tool's output that is too long for the model and returns a path
@@ -146,6 +153,8 @@ type Runner struct {
 
 	mu    sync.Mutex
 	talks map[string][]model.Message // by session id
+	begun map[string]bool            // sessions whose first turn has begun
+	last  map[string]Input           // whose account the newest turn of a session runs on
 }
 
 // New returns a Runner. It fails for missing parts and for two tools of one name.
@@ -211,6 +220,8 @@ func (r *Runner) turn(ctx context.Context, s *session.Session, in Input, yield f
 func (r *Runner) Forget(session string) {
 	r.mu.Lock()
 	delete(r.talks, session)
+	delete(r.begun, session)
+	delete(r.last, session)
 	r.mu.Unlock()
 	r.d.Gate.Forget(session)
 }

@@ -42,6 +42,10 @@ type turn struct {
 	subs     []*sub
 	due      []due // forked skills that the input asks for
 	family   *family
+	opens    bool            // the session begins with it
+	heard    map[string]bool // hooks that have run before the request was routed
+	added    []string        // to the request, by hooks
+	more     int             // steps that hooks added at the end
 	answer   string
 }
 
@@ -101,6 +105,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	t.turn = turn
+	t.r.runs(t.s.ID(), t.in, t.trace)
 	t.account.limit = t.in.Budget.withDefaults(t.in.Origin)
 	limited, stop := context.WithTimeoutCause(t.parent, t.account.limit.Time, errTime)
 	ctx, cancel := context.WithCancelCause(limited)
@@ -123,6 +128,14 @@ func (t *turn) release() {
 	t.turn.End()
 }
 
+// number is the turn's, 0 where there is none.
+func (t *turn) number() int {
+	if t.turn == nil {
+		return 0
+	}
+	return t.turn.Number()
+}
+
 // emit tells one event. After the consumer has gone, nothing is told, and the
 // context is cancelled.
 func (t *turn) emit(e Event) {
@@ -137,10 +150,7 @@ func (t *turn) emit(e Event) {
 
 func (t *turn) send(e Event, err error) {
 	t.seq++
-	e.Trace, e.Session, e.Seq, e.Time = t.trace, t.s.ID(), t.seq, t.r.d.Now()
-	if t.turn != nil {
-		e.Turn = t.turn.Number()
-	}
+	e.Trace, e.Session, e.Seq, e.Time, e.Turn = t.trace, t.s.ID(), t.seq, t.r.d.Now(), t.number()
 	t.yielding = true
 	t.gone = !t.yield(e, err)
 	t.yielding = false
@@ -150,6 +160,7 @@ func (t *turn) send(e Event, err error) {
 // whatever error came of it.
 func (t *turn) stopFor(err error) (Stop, error) {
 	var m *model.Error
+	var h *HookError
 	switch {
 	case errors.Is(context.Cause(t.ctx), errTime):
 		return StopTime, nil
@@ -157,6 +168,8 @@ func (t *turn) stopFor(err error) (Stop, error) {
 		return StopCancelled, nil
 	case errors.As(err, &m):
 		return StopModel, err
+	case errors.As(err, &h):
+		return StopRefused, err
 	}
 	return StopError, err
 }

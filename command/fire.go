@@ -45,7 +45,7 @@ type HookRun struct {
 	// Did is what came of it: append, deny, ask, rewrite, notify, nothing, or failed.
 	Did     string        `json:"did"`
 	Text    string        `json:"text,omitempty"` // what it said, or why it failed; of a stranger
-	Elapsed time.Duration `json:"-"` // of a command
+	Elapsed time.Duration `json:"-"`              // of a command
 }
 
 // HookOutcome is what the hooks of one event came to together.

@@ -121,6 +121,17 @@ type HookWord struct {
 	Reason  string // names the hook
 }
 
+// Ask adds a wish for a question; a refusal stays one.
+func (w *HookWord) Ask(reason string) {
+	if w.Verdict == Deny {
+		return
+	}
+	if w.Verdict == Ask {
+		reason = w.Reason + "; " + reason
+	}
+	w.Verdict, w.Reason = Ask, reason
+}
+
 // code is the code of a refusal.
 func (w HookWord) code() string {
 	if w.Code == CodeHookFailed || w.Code == CodeHookLoop {

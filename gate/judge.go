@@ -236,7 +236,7 @@ func (a answer) noApproval(other string) string {
 func (e *engine) approved(c Call) []Rule {
 	var out []Rule
 	for _, s := range c.Skills {
-		if s.Mode == PreApprove && s.Granted && s.Source != hostSource {
+		if s.Mode == PreApprove && s.Granted && s.Source != HostSource {
 			out = append(out, e.preApprovals(c, s)...)
 		}
 	}
@@ -313,7 +313,7 @@ func (e *engine) refusal(c Call, s *subject) string {
 	tool, _ := e.o.Tools.Tool(c.Tool)
 	steers := tool.Steers || toolrule.AlwaysCallable(c.Tool)
 	for _, k := range c.Skills {
-		if k.Source != hostSource && steers {
+		if k.Source != HostSource && steers {
 			continue
 		}
 		for _, entry := range k.Deny {
@@ -348,6 +348,6 @@ func (s *subject) within(list skill.ToolList) bool {
 	return s.shell != nil && s.shell.named(rules)
 }
 
-// hostSource marks an ActiveSkill that speaks for the host: its word binds the tools
+// HostSource, as a Source, marks an ActiveSkill that speaks for the host: its word binds the tools
 // that steer skills too.
-const hostSource = "host"
+const HostSource = "host"

@@ -171,7 +171,11 @@ func (t *Turn) commit(ctx context.Context, action string, r Request, name string
 	if err := t.s.checkLimits(next); err != nil {
 		return err
 	}
+	if err := t.s.lay(next); err != nil {
+		return err
+	}
 	if err := t.record(ctx, action, r, name, c, "", now, next); err != nil {
+		t.s.withdraw()
 		return err
 	}
 	t.s.swap(next)
@@ -199,6 +203,8 @@ type candidate struct {
 	model    *ModelOverride
 	prompt   *string
 	env      map[string]string
+	hooks    []command.Hook
+	hooked   bool // its trust lets hooks count
 	diags    []skill.Diagnostic
 	dropped  []skill.Diagnostic // for people; the text says it in its own way
 	notes    []string
@@ -220,6 +226,7 @@ func (c *candidate) applied(t *Turn, set int) Applied {
 		Patch: Patch{
 			Scope: act.Scope, Owner: Owner{OwnerSkill, act.Address},
 			Skill: &act, Tools: c.tools, Model: c.model, Prompt: c.prompt, Env: c.env,
+			Hooks: c.hooks, HookScope: t.s.hookScope(act.Scope),
 		},
 		Provenance: Provenance{Actor: act.Actor, At: act.At, Turn: act.Turn},
 		Seq:        t.s.nextSeq(), Set: set,

@@ -252,7 +252,7 @@ func (e Effective) Withheld(tool string, steers bool) string {
 	why, steers := "", steers || toolrule.AlwaysCallable(tool)
 	for _, g := range e.Skills {
 		list := toolrule.ParseList(g.Deny)
-		if list.DeniesTool(tool) && (g.Source == hostSource || !steers) {
+		if list.DeniesTool(tool) && (g.Source == gate.HostSource || !steers) {
 			return WithheldDeny
 		}
 		if g.Mode == gate.Restrict && g.Allow.Declared && !steers &&
@@ -263,11 +263,8 @@ func (e Effective) Withheld(tool string, steers bool) string {
 	return why
 }
 
-// hostSource marks entries of Effective.Skills that speak for the host, not for a skill.
-const hostSource = "host"
-
 func hostSkill(name string, p ToolPolicy) gate.ActiveSkill {
-	return gate.ActiveSkill{Name: name, Source: hostSource, Granted: true, Allow: p.Allow, Deny: p.Deny, Mode: gate.Restrict}
+	return gate.ActiveSkill{Name: name, Source: gate.HostSource, Granted: true, Allow: p.Allow, Deny: p.Deny, Mode: gate.Restrict}
 }
 
 func declared(entries []string) skill.ToolList {

@@ -35,6 +35,7 @@ func (t *Turn) effects(r Request, c *candidate) {
 	c.tools = t.policy(c)
 	c.model = c.override(t)
 	c.brought(t)
+	t.hooksOf(c)
 	c.drop()
 }
 
@@ -197,7 +198,7 @@ func (c *candidate) drop() {
 		{"scope session", m.Scope == string(ScopeSession), true},
 		{"prompt append", own.Prompt != "", true},
 		{"environment", len(own.Env) > 0, true},
-		{"hooks", m.HasHooks, false},
+		{"hooks", m.HasHooks && !c.hooked, false},
 		{"secrets", len(m.Secrets) > 0, false},
 	} {
 		if !e.has || trust == trustTrusted || e.granted && trust == trustWorkspace {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -59,6 +60,9 @@ type Patch struct {
 	Discovery *Discovery
 	Env       map[string]string // of what the agent runs
 	Context   *ContextPatch
+
+	Hooks     []command.Hook // registered while the patch is in force
+	HookScope Scope          // how long they are; "" = as long as the patch
 }
 
 // Discovery adds tools to those that are shown. Reset forgets the ones of the patch's
@@ -114,7 +118,7 @@ func (a *Applied) active() *Activation {
 
 // pass returns what is left of the patch of a skill that another one took the place of.
 func (a Applied) pass() Applied {
-	a.Patch = Patch{Scope: a.Scope, Owner: a.Owner, Skill: a.Skill, Tools: a.Tools}
+	a.Patch = Patch{Scope: a.Scope, Owner: a.Owner, Skill: a.Skill, Tools: a.Tools, Hooks: a.Hooks, HookScope: a.HookScope}
 	a.Past = true
 	return a
 }
@@ -153,7 +157,7 @@ func (l Layers) with(a Applied, stacked bool) Layers {
 		}
 		skills = skills && (a.Set == 0 || a.Set != old.Set) // a set is one
 		if skills && stacked && !a.Past && (old.Prompt != nil && a.Prompt == nil || old.Env != nil && a.Env == nil) {
-			if old.Tools == nil {
+			if old.Tools == nil && old.Hooks == nil {
 				continue
 			}
 			old = old.pass()
@@ -183,11 +187,23 @@ func (l Layers) Without(match func(Applied) bool) Layers {
 	return l
 }
 
-// EndTurn returns l with an empty turn layer.
+// EndTurn returns l with an empty turn layer. Hooks that outlast the turn are in the
+// session layer then, by themselves.
 func (l Layers) EndTurn() Layers {
+	ended := l.turn
 	l.turn = nil
+	for _, a := range ended {
+		if len(a.Hooks) > 0 && a.HookScope == ScopeSession {
+			a.Patch = Patch{Scope: ScopeSession, Owner: a.Owner, Hooks: a.Hooks, HookScope: ScopeSession}
+			l.session = slices.DeleteFunc(slices.Clone(l.session), func(o Applied) bool { return o.Owner == a.Owner && o.hooksAlone() })
+			l.session = append(l.session, a)
+		}
+	}
 	return l
 }
+
+// hooksAlone reports what is left of a skill whose turn is over but whose hooks are not.
+func (a *Applied) hooksAlone() bool { return a.Owner.Kind == OwnerSkill && a.Skill == nil }
 
 // each calls f for the patches of the session layer, then of the turn layer.
 func (l Layers) each(f func(*Applied)) {

@@ -61,7 +61,10 @@ type Options struct {
 	Rand       io.Reader                              // boundaries and ids; nil = crypto/rand
 	Audit      func(context.Context, Event) error     // one call an attempt; an error fails an activation
 	Commands   Commands                               // of texts, run while they are loaded
+	Hooks      HookRegistrar                          // puts hooks of skills, tools and host in force; nil = there are none
 	Limits     limits.Session
+
+	HookCommands bool // hooks of skills may be commands
 }
 
 // TurnInput starts a turn.

@@ -26,6 +26,7 @@ type Session struct {
 	own   manner // of the dialect
 	state atomic.Pointer[state]
 	reach reach
+	hooks hookKeeper
 
 	mu     sync.Mutex // guards what follows; readers of state never take it
 	pinned *registry.Snapshot
@@ -156,8 +157,9 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// swap makes l what readers see.
+// swap makes l what readers see. Hooks that l has no more are out of force before.
 func (s *Session) swap(l Layers) {
+	_ = s.syncHooks(l) // lay told of hooks that cannot be registered
 	s.state.Store(&state{layers: l, effective: Derive(s.o.Base, l, s.o.Dialect)})
 }
 

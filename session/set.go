@@ -42,7 +42,7 @@ func (t *Turn) replace(ctx context.Context, r Request) (Result, error) {
 		}
 		return res, err
 	}
-	next := now.Without(func(a Applied) bool { return a.Skill != nil && inSet(&a) })
+	next := now.Without(func(a Applied) bool { return (a.Skill != nil || a.hooksAlone()) && inSet(&a) })
 	set := t.s.nextSeq()
 	for _, c := range found {
 		a := c.applied(t, set)

@@ -85,6 +85,9 @@ func (s *Session) State() State {
 	s.mu.Unlock()
 	st := State{Schema: stateSchema, Session: s.id, Turns: turns}
 	for _, a := range s.Layers().session {
+		if a.hooksAlone() {
+			continue // its skill is over
+		}
 		v := Saved{Actor: a.Actor, Turn: a.Provenance.Turn, At: a.At, Set: a.Set, Past: a.Past}
 		if k := a.Skill; k != nil {
 			v.Skill = &SavedSkill{

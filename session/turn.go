@@ -69,10 +69,14 @@ func (t *Turn) Apply(p Patch, by Provenance) ([]skill.Diagnostic, error) {
 	if err := t.s.checkLimits(next); err != nil {
 		return diags, err
 	}
+	if err := t.s.lay(next); err != nil {
+		return diags, err
+	}
 	err := t.s.audit(context.Background(), Event{
 		Action: "patch", Turn: t.number, Actor: by.Actor, Name: p.Owner.ID, Scope: p.Scope,
 	}, t.s.Layers(), next)
 	if err != nil {
+		t.s.withdraw()
 		return diags, err
 	}
 	t.s.swap(next)
@@ -96,7 +100,7 @@ func (t *Turn) Deactivate(name string) (bool, error) {
 		return false, nil
 	}
 	gone := all[i]
-	next := now.Without(func(a Applied) bool { return a.Owner == gone.Owner && a.Scope == gone.Scope })
+	next := now.Without(func(a Applied) bool { return a.Owner == gone.Owner && (a.Scope == gone.Scope || a.hooksAlone()) })
 	err := t.s.audit(context.Background(), Event{
 		Action: "deactivate", Turn: t.number, Name: name, Address: gone.Owner.ID,
 		Digest: gone.Skill.Digest, Scope: gone.Scope,
