@@ -17,6 +17,7 @@ import (
 
 	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
@@ -110,7 +111,10 @@ type Options struct {
 	// SkillTools says how the tools for skills show themselves: names, on-demand loading, a
 	// runner of scripts. Dialect, Style, Searcher and Tier are the engine's own.
 	SkillTools toolset.Options
-	NoFiles    bool // leave out the tools that read and write the workspace
+	// Hooks are the host's own, which come before those of skills; see command.ParseHooks.
+	// Those of type command run where Commands.Hooks says so.
+	Hooks   []command.Hook
+	NoFiles bool // leave out the tools that read and write the workspace
 
 	// Commands says how what skills want to have run is confined; zero = nothing runs.
 	Commands Commands

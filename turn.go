@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/search"
@@ -59,6 +60,9 @@ type SessionOptions struct {
 	// Resume is the state of a former session that goes on; see Session.State and Resumed.
 	Resume *session.State
 	Kept   func(file skill.Digest) ([]byte, bool) // see session.Options
+	// Ended is told of the hooks that run when the session is closed, which belong to no
+	// turn; nil = nobody is.
+	Ended func(Event)
 }
 
 // Session is one conversation. Safe for concurrent use; one turn runs at a time, and
@@ -73,6 +77,7 @@ type Session struct {
 	o       SessionOptions
 	kinds   []agent.Definition // of sub-agents that are deft's own
 	resumed session.ResumeReport
+	hooks   *command.HookSet
 }
 
 // NewSession starts a conversation. Close it.
@@ -111,9 +116,13 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if err != nil {
 		return nil, err
 	}
+	if s.hooks, err = e.o.newHooks(up); err != nil {
+		return nil, err
+	}
 	of := session.Options{
 		ID: o.ID, Kept: o.Kept, Agents: agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(), Models: o.known(), Commands: w.runs.texts(),
+		Hooks: registrar{s.hooks}, HookCommands: e.o.Commands.Hooks,
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 	}
@@ -127,6 +136,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, !up.sees()}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep,
+		Hooks: s.hooks, HookCommand: w.runs.runHook, Home: e.o.Home,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	}
 	if s.kinds != nil {
@@ -209,8 +219,10 @@ func (s *Session) Clear() { s.inner.Clear() }
 // Effective returns what holds now: tools, model, prompt.
 func (s *Session) Effective() session.Effective { return s.inner.Effective() }
 
-// Close drops what is active and what is kept of the conversation. It is idempotent.
+// Close runs the hooks for the session's end, where a turn has begun, then drops what is
+// active and what is kept of the conversation. It is idempotent.
 func (s *Session) Close() error {
+	s.runner.Leave(context.Background(), s.inner, s.o.Ended)
 	s.runner.Forget(s.inner.ID())
 	return errors.Join(s.inner.Close(), s.work.close())
 }

@@ -19,7 +19,7 @@ import (
 const (
 	maxRewrites = 3 // of one call's arguments by hooks
 	maxOnward   = 2 // steps that hooks may add to a turn that is done
-	shellTool   = "bash"
+	shellName   = "bash"
 )
 
 // HookError says that a hook refused the request: no model was asked. Code is hook_deny or
@@ -228,10 +228,10 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 	if err != nil {
 		return err
 	}
-	call := t.gateCall(hook.ID, shellTool, args)
+	call := t.gateCall(hook.ID, shellName, args)
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
 	d := t.check(call)
-	p := &pending{call: model.Call{ID: hook.ID, Name: shellTool, Input: args}, tool: t.r.tools[shellTool]}
+	p := &pending{call: model.Call{ID: hook.ID, Name: shellName, Input: args}, tool: t.r.tools[shellName]}
 	if p.tool != nil {
 		p.spec = p.tool.Spec()
 	}
