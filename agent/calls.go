@@ -205,7 +205,7 @@ func (t *turn) confirm(p *pending, call gate.Call, d gate.Decision) gate.Decisio
 	if t.ctx.Err() != nil {
 		return refuse("cancelled", "the turn was cancelled")
 	}
-	answer, err := t.r.d.Confirmer.Confirm(t.ctx, Question{Call: call, Decision: d, Tool: p.spec, Active: t.behalf()})
+	answer, err := t.r.d.Confirmer.Confirm(t.ctx, Question{Call: call, Decision: d, Tool: p.spec, Active: t.behalf(), For: p.of})
 	var got gate.Decision
 	switch {
 	case t.ctx.Err() != nil:

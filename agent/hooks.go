@@ -19,7 +19,6 @@ import (
 const (
 	maxRewrites = 3 // of one call's arguments by hooks
 	maxOnward   = 2 // steps that hooks may add to a turn that is done
-	shellName   = "bash"
 )
 
 // HookError says that a hook refused the request: no model was asked. Code is hook_deny or
@@ -224,14 +223,12 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 	if t.r.d.HookCommand == nil {
 		return errors.New("commands are not run here")
 	}
-	args, err := json.Marshal(map[string]string{"command": hook.Command})
-	if err != nil {
-		return err
-	}
-	call := t.gateCall(hook.ID, shellName, args)
+	tool, arg := t.r.shell()
+	args, _ := json.Marshal(map[string]string{arg: hook.Command}) // texts: it cannot fail
+	call := t.gateCall("hook:"+hook.ID, tool, args)
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
 	d := t.check(call)
-	p := &pending{call: model.Call{ID: hook.ID, Name: shellName, Input: args}, tool: t.r.tools[shellName]}
+	p := &pending{call: model.Call{ID: call.ID, Name: tool, Input: args}, tool: t.r.tools[tool], of: hook.Skill}
 	if p.tool != nil {
 		p.spec = p.tool.Spec()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/toolset"
 )
@@ -22,9 +23,10 @@ type pending struct {
 	spec    toolset.Spec
 	args    json.RawMessage // as the gate checked them
 	result  toolset.Result
-	settled bool     // the result stands; nothing is to run
-	added   []string // by hooks, to the result
-	via     string   // the tool through which it was called; "" = directly
+	settled bool             // the result stands; nothing is to run
+	of      command.SkillRef // the skill whose hook wants it; zero = a call of the model
+	added   []string         // by hooks, to the result
+	via     string           // the tool through which it was called; "" = directly
 }
 
 // text is the result with what hooks added.
