@@ -20,8 +20,12 @@ func (r registrar) Register(owner string, scope session.Scope, hooks []command.H
 	return r.HookSet.Register(owner, string(scope), hooks)
 }
 
-// newHooks returns the hooks that a session begins with: the host's own.
-func (o Options) newHooks() (*command.HookSet, error) {
+// newHooks returns the hooks that a session begins with: the host's own, or for a
+// sub-agent those about calls of the session above it.
+func (o Options) newHooks(up *upper) (*command.HookSet, error) {
+	if up != nil {
+		return up.of.hooks.Below(), nil
+	}
 	set := &command.HookSet{}
 	var own []command.Hook
 	for i, h := range o.Hooks {

@@ -57,7 +57,9 @@ func withHooks(s *command.HookSet, by func(h command.Registered, stdin string) c
 		d.Hooks = s
 		d.Confirmer = always(gate.Once)
 		if by != nil {
-			d.HookCommand = func(_ context.Context, h command.Registered, stdin []byte) (command.Result, error) { return by(h, string(stdin)), nil }
+			d.HookCommand = func(_ context.Context, h command.Registered, stdin []byte) (command.Result, error) {
+				return by(h, string(stdin)), nil
+			}
 		}
 	}
 }

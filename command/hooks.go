@@ -29,7 +29,13 @@ func (h Registered) Who() string {
 type HookSet struct {
 	mu   sync.Mutex
 	list []Registered
+	up   *HookSet // of the session that this one works for; nil = none
+	deep int      // how many are above
 }
+
+// Below returns the set of a session that works for this one: what hooks say of calls here
+// holds there too.
+func (s *HookSet) Below() *HookSet { return &HookSet{up: s, deep: s.deep + 1} }
 
 // Register puts hooks in force and returns their ids, in order. An id stands for owner,
 // scope and index: registering again takes the place of the former hook, and a hook that
@@ -37,7 +43,7 @@ type HookSet struct {
 func (s *HookSet) Register(owner, scope string, hooks []Hook) ([]string, error) {
 	ids := make([]string, len(hooks))
 	for i, h := range hooks {
-		ids[i] = hookID(owner, scope, h.Index)
+		ids[i] = hookID(s.deep, owner, scope, h.Index)
 		if slices.Contains(ids[:i], ids[i]) {
 			return nil, errors.New("hooks: two of one index")
 		}
@@ -75,9 +81,10 @@ func (s *HookSet) List() []Registered {
 	if s == nil {
 		return nil
 	}
+	above := slices.DeleteFunc(s.up.List(), func(r Registered) bool { return !hookEvents[r.Event].call })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.list)
+	return append(above, s.list...)
 }
 
 // Has reports whether a hook of the event is in force.
@@ -91,10 +98,10 @@ func (s *HookSet) take(id string) bool {
 	defer s.mu.Unlock()
 	n := len(s.list)
 	s.list = slices.DeleteFunc(slices.Clone(s.list), func(r Registered) bool { return r.ID == id })
-	return len(s.list) < n
+	return len(s.list) < n || s.up != nil && s.up.take(id)
 }
 
-func hookID(owner, scope string, index int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", owner, scope, index))
+func hookID(deep int, owner, scope string, index int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %d", deep, owner, scope, index))
 	return hex.EncodeToString(sum[:8])
 }

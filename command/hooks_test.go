@@ -389,3 +389,30 @@ func FuzzHookOutput(f *testing.F) {
 		}
 	})
 }
+
+func TestHooksAboutCallsReachTheSessionsBelow(t *testing.T) {
+	t.Parallel()
+	top := &HookSet{}
+	register(t, top, "a", "session", Hook{Event: "PreToolUse", Type: "deny", Value: "no", Once: true, matcher: []string{"edit"}},
+		Hook{Event: "UserPromptSubmit", Type: "append_prompt", Value: "for a person"})
+	low := top.Below()
+	register(t, low, "a", "session", Hook{Event: "PreToolUse", Type: "ask", Value: "own"})
+	var own []string
+	for _, h := range low.List() {
+		own = append(own, h.Value)
+	}
+	if !slices.Equal(own, []string{"no", "own"}) || low.Has("UserPromptSubmit") || len(top.List()) != 2 {
+		t.Errorf("%q below", own)
+	}
+	in := HookInput{Event: "PreToolUse", Tool: "edit"}
+	if o := low.Fire(t.Context(), in, nil); o.Verdict != Refuse {
+		t.Errorf("%+v", o)
+	}
+	if o := low.Fire(t.Context(), in, nil); o.Verdict != Ask || len(top.List()) != 1 {
+		t.Errorf("after its one run: %+v", o)
+	}
+	low.Unregister(low.List()[0].ID)
+	if len(low.List()) != 0 || len(top.List()) != 1 {
+		t.Error("the end of the one below is not its own alone")
+	}
+}

@@ -138,9 +138,10 @@ func (c *candidate) task(t *Turn) Applied {
 // layers, the same skills and rules, the host's floor and every deny that holds now; no
 // allow list, grant, prompt or turn of this session. What the skill itself says of tools,
 // model and environment holds there from the start, and nothing in that session ends it.
+// Hooks is nil: the other session needs a registrar of its own.
 func (s *Session) Child(f Fork) Options {
 	o := s.o
-	o.ID = ""
+	o.ID, o.Hooks = "", nil
 	o.Chain = append(slices.Clone(s.o.Chain), f.Skill)
 	e := s.Effective()
 	floor := s.o.Base.Floor

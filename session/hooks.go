@@ -26,8 +26,8 @@ type hookKey struct {
 	scope Scope
 }
 
-// inForce is what is registered for one key.
-type inForce struct {
+// registered is what is in force for one key.
+type registered struct {
 	seq int // of the patch that brought them
 	ids []string
 }
@@ -35,7 +35,7 @@ type inForce struct {
 // hookKeeper follows which hooks of the layers are registered.
 type hookKeeper struct {
 	mu  sync.Mutex
-	now map[hookKey]inForce
+	now map[hookKey]registered
 }
 
 // syncHooks makes the hooks of l those in force: what is gone is unregistered, what is new
@@ -44,9 +44,19 @@ func (s *Session) syncHooks(l Layers) error {
 	if s.o.Hooks == nil {
 		return nil
 	}
+	return s.inForce(func(take func(*Applied)) {
+		if task := s.o.Base.task; task != nil {
+			take(task)
+		}
+		l.each(take)
+	})
+}
+
+// inForce makes the hooks of the patches that each gives those in force.
+func (s *Session) inForce(each func(func(*Applied))) error {
 	wanted := map[hookKey]*Applied{}
 	var order []hookKey
-	l.each(func(a *Applied) {
+	each(func(a *Applied) {
 		if len(a.Hooks) == 0 {
 			return
 		}
@@ -78,9 +88,9 @@ func (s *Session) syncHooks(l Layers) error {
 			continue
 		}
 		if k.now == nil {
-			k.now = map[hookKey]inForce{}
+			k.now = map[hookKey]registered{}
 		}
-		k.now[key] = inForce{a.Seq, ids}
+		k.now[key] = registered{a.Seq, ids}
 		s.unregister(slices.DeleteFunc(slices.Clone(had.ids), func(id string) bool { return slices.Contains(ids, id) }))
 	}
 	return failed

@@ -130,7 +130,9 @@ func TestOneSkillStartedTwiceHasItsHooksOnceAndOnceAgain(t *testing.T) {
 
 func TestWhoseHooksCount(t *testing.T) {
 	t.Parallel()
-	ws := func(o *Options) { o.Granted = func(r *registry.Record) bool { return r.Source.Trust == source.Trusted } }
+	ws := func(o *Options) {
+		o.Granted = func(r *registry.Record) bool { return r.Source.Trust == source.Trusted }
+	}
 	granted := func(o *Options) { o.Granted = func(*registry.Record) bool { return true } }
 	deny := func(r *registry.Record) { r.Source.Hooks = source.PolicyDeny }
 	kind := func(k source.Kind) func(*registry.Record) { return func(r *registry.Record) { r.Source.Kind = k } }
@@ -297,6 +299,34 @@ func TestAResumedSessionHasTheHooksOfWhatIsActive(t *testing.T) {
 	}
 	_ = s.Close()
 	if got := next.values(); got != "" {
+		t.Errorf("after Close: %q", got)
+	}
+}
+
+func TestTheSessionOfASubAgentHasTheHooksOfWhatItCarriesOut(t *testing.T) {
+	t.Parallel()
+	f, in := hooked(t, func(o *Options) { o.Agents = []string{"general"} }, map[string]string{"x": hookList}, def{name: "x", text: "Do it.", meta: skill.Meta{Context: "fork"}})
+	res := load(t, f.begin("go"), "x")
+	if res.Loaded[0].Fork == nil || in.values() != "" {
+		t.Fatalf("%+v, %q in force above", res, in.values())
+	}
+	below := &force{panics: "-"}
+	o := f.Child(*res.Loaded[0].Fork)
+	o.Hooks = below
+	s, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := s.Begin(t.Context(), TurnInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.End()
+	if got := below.values(); got != "D C P" {
+		t.Errorf("%q in force below", got)
+	}
+	_ = s.Close()
+	if got := below.values(); got != "" {
 		t.Errorf("after Close: %q", got)
 	}
 }

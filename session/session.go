@@ -151,6 +151,9 @@ func (s *Session) Close() error {
 		t.End()
 	}
 	s.swap(Layers{})
+	if s.o.Hooks != nil {
+		_ = s.inForce(func(func(*Applied)) {}) // none: nothing can fail
+	}
 	s.mu.Lock()
 	s.pinned = nil
 	s.mu.Unlock()
