@@ -22,9 +22,9 @@ func (r registrar) Register(owner string, scope session.Scope, hooks []command.H
 
 // newHooks returns the hooks that a session begins with: the host's own, or for a
 // sub-agent those about calls of the session above it.
-func (o Options) newHooks(up *upper) (*command.HookSet, error) {
+func (o Options) newHooks(up *upper) *command.HookSet {
 	if up != nil {
-		return up.of.hooks.Below(), nil
+		return up.of.hooks.Below()
 	}
 	set := &command.HookSet{}
 	var own []command.Hook
@@ -35,8 +35,8 @@ func (o Options) newHooks(up *upper) (*command.HookSet, error) {
 		h.Index, h.Skill = i, command.SkillRef{}
 		own = append(own, h)
 	}
-	_, err := set.Register("options", string(session.ScopeSession), own)
-	return set, err
+	_, _ = set.Register("options", string(session.ScopeSession), own) // numbered here: no two are alike
+	return set
 }
 
 // runHook runs the command of a hook. What belongs to a skill that a person granted is run

@@ -96,7 +96,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 			_ = w.close() // the error that there is tells more
 		}
 	}()
-	s := &Session{engine: e, work: w, o: o, shown: &shown{thread: e.catalog.Thread()}}
+	s := &Session{engine: e, work: w, o: o, shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
 	agents := s.forks(ctx, up)
 	tools := up.tools(e.newTools(w), e.skills)
 	table, err := agent.GateTable(tools)
@@ -114,9 +114,6 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
-		return nil, err
-	}
-	if s.hooks, err = e.o.newHooks(up); err != nil {
 		return nil, err
 	}
 	of := session.Options{
