@@ -11,12 +11,19 @@ import (
 
 // storied are the kinds of cases of which each one is a story, and single cases of other
 // kinds that are.
-var storied = []string{"discovery", "symlink", "precedence", "watch", "windows", "plugin", "paths", "UX", "076", "077"}
+var storied = []string{
+	"discovery", "symlink", "precedence", "watch", "windows", "plugin", "paths", "UX",
+	"activation", "args", "inline-shell", "permissions", "070", "071", "072", "074", "075", "076", "077", "079",
+}
 
 // untold is what of these kinds waits for a part of deft that is not there yet.
 var untold = map[string]string{
+	"041": rooms, "044": rooms, "045": rooms, "046": rooms, "047": rooms, "048": rooms, "049": rooms, "050": rooms, "070": rooms,
 	"055": "nothing installs skills yet, and so nothing makes links",
 }
+
+// rooms holds for cases that the tests of the rooms tell so far.
+const rooms = "the tests of the rooms hold it"
 
 // Each case of the kinds above runs through the program.
 func TestEachCaseOfAKindHasAStory(t *testing.T) {
@@ -29,7 +36,7 @@ func TestEachCaseOfAKindHasAStory(t *testing.T) {
 			}
 		}
 	}
-	if len(dirs) < 20 {
+	if len(dirs) < 40 {
 		t.Errorf("only %d cases", len(dirs))
 	}
 	for number, dir := range dirs {
@@ -40,7 +47,7 @@ func TestEachCaseOfAKindHasAStory(t *testing.T) {
 		if len(stories) == 0 && untold[number] == "" {
 			t.Errorf("case %s has no story", dir)
 		}
-		if len(stories) > 0 && untold[number] != "" {
+		if len(stories) > 0 && untold[number] != "" && untold[number] != rooms {
 			t.Errorf("case %s is told: take it out of the list", dir)
 		}
 	}
