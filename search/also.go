@@ -58,20 +58,20 @@ func (a *analyzer) also(out *question, text string) {
 	for i := range out.terms {
 		have[out.terms[i].term] = true
 	}
-	add := func(terms []string) {
+	add := func(terms []string, weight float64) {
 		for _, t := range terms {
 			if !have[t] {
 				have[t] = true
-				out.terms = append(out.terms, asked{term: t, count: 1, also: true})
+				out.terms = append(out.terms, asked{term: t, count: 1, also: weight})
 			}
 		}
 	}
 	t := a.table()
 	for _, q := range out.terms {
-		add(t.terms[q.term])
+		add(t.terms[q.term], alsoWeight)
 	}
 	if out.units > 0 {
-		t.eachRun([]rune(foldHan(text)), add)
+		t.eachRun([]rune(foldHan(text)), func(terms []string) { add(terms, translationWeight) })
 	}
 }
 

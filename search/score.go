@@ -25,9 +25,13 @@ const (
 	headlineWeight = 2
 )
 
-// alsoWeight is the share of a word's weight that goes to the words which mean the
-// same; see also.txt.
-const alsoWeight = 0.5
+// The share of a word's weight that goes to words which mean the same; see also.txt. A
+// Chinese or Japanese word's English ones are what most skills have instead of it, and
+// count in full.
+const (
+	alsoWeight        = 0.5
+	translationWeight = 1
+)
 
 // asked is one distinct term and how often the query says it.
 type asked struct {
@@ -35,14 +39,14 @@ type asked struct {
 	count    int
 	cjk      bool
 	headline bool
-	also     bool // the query does not say it, but a word that means it
+	also     float64 // the weight of a term that only a word with its meaning stands for; else 0
 }
 
 // weight is what repeating a term in the query is worth: much less than as many
 // different ones.
 func (a asked) weight() float64 {
-	if a.also {
-		return alsoWeight
+	if a.also > 0 {
+		return a.also
 	}
 	w := 1 + math.Log(float64(a.count))
 	if a.headline {
