@@ -18,6 +18,7 @@ type judge struct {
 	state registry.Decider // nil = nobody decided anything
 	mode  registry.ProjectTrust
 	env   source.Env
+	rules []registry.SkillRule // of Options.Rules
 
 	mu    sync.Mutex
 	now   registry.Decisions
@@ -25,7 +26,7 @@ type judge struct {
 }
 
 func newJudge(o Options, env source.Env) *judge {
-	j := &judge{state: o.State, mode: o.Project, env: env}
+	j := &judge{state: o.State, mode: o.Project, env: env, rules: o.skillRules()}
 	j.set(registry.Decisions{})
 	return j
 }
@@ -42,6 +43,7 @@ func (j *judge) Decide(ctx context.Context) registry.Decisions {
 	if j.state != nil {
 		d = j.state.Decide(ctx)
 	}
+	d.Switches.Skills = append(slices.Clone(d.Switches.Skills), j.rules...)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.set(d)

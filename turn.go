@@ -117,7 +117,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		return nil, err
 	}
 	of := session.Options{
-		ID: o.ID, Kept: o.Kept, Agents: agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
+		ID: o.ID, Access: access{}, Kept: o.Kept, Agents: agents, Snapshots: w, Dialect: e.o.Dialect, Base: o.Base, ProjectDir: e.o.Workspace,
 		Clock: e.o.Clock, Rand: e.o.Rand, Idle: e.idle(), Models: o.known(), Commands: w.runs.texts(),
 		Hooks: registrar{s.hooks}, HookCommands: e.o.Commands.Hooks,
 		// A skill is started inside a turn; what it may do is asked without one.

@@ -44,6 +44,9 @@ func (e *engine) subject(f *facts, object map[string]any, anyArgs bool) *subject
 			s.call.Host = strings.ToLower(u.Hostname())
 		}
 	}
+	if toolrule.Canonical(c.Tool) == "skill" {
+		s.call.Skills = skillNames(object)
+	}
 	if f.tool.Shell != "" && !anyArgs && f.argsFault == nil {
 		command, _ := object[f.tool.Shell].(string)
 		s.shell = readShell(command, e.shellEnv(c, object))
@@ -53,6 +56,20 @@ func (e *engine) subject(f *facts, object map[string]any, anyArgs bool) *subject
 		}
 	}
 	return s
+}
+
+// skillNames are the skills that a call would start, in whichever argument they stand.
+func skillNames(object map[string]any) []string {
+	name, _ := object["name"].(string)
+	other, _ := object["skill"].(string)
+	list, _ := object["ids"].([]any)
+	var more []string
+	for _, v := range list {
+		if id, ok := v.(string); ok {
+			more = append(more, id)
+		}
+	}
+	return toolrule.Names(name, other, more)
 }
 
 func (t touched) forms() []string {

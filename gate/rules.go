@@ -103,11 +103,22 @@ func (r Rule) sovereign() bool {
 	return r.skill == "" && r.Layer != ProjectRules && r.Layer != SessionRules
 }
 
-// aboutSkills reports a rule for single skills, which says who may start them: no call
-// is judged by it.
+// aboutSkills reports a rule for single skills, which says who may start them. Calls are
+// judged by those alone that ask.
 func (r Rule) aboutSkills() bool {
 	return r.Err == nil && toolrule.Canonical(r.pattern.Name()) == "skill" && !r.pattern.Bare()
 }
+
+// ForSkill is the name or glob of a rule Skill(NAME), "" for any other rule.
+func (r Rule) ForSkill() string {
+	if !r.aboutSkills() {
+		return ""
+	}
+	return r.pattern.Spec()
+}
+
+// Strength says how strong the layer of a rule is: 0 is the strongest.
+func (r Rule) Strength() int { return slices.Index(layers[:], r.Layer) }
 
 // rooted is the call with relative paths of the rule counted from where it is written.
 func (r Rule) rooted(c toolrule.Call) toolrule.Call {
@@ -197,13 +208,25 @@ func (o TierRule) ignored() string {
 // fixed returns s with the rules that count, strongest layer first.
 func (s RuleSet) fixed() RuleSet {
 	s.Rules = slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool {
-		return r.aboutSkills() || r.Layer == ProjectRules && r.Verdict == Allow && !s.ProjectTrusted
+		return r.aboutSkills() && r.Verdict != Ask || !s.counts(r)
 	})
 	slices.SortStableFunc(s.Rules, func(a, b Rule) int {
-		return slices.Index(layers[:], a.Layer) - slices.Index(layers[:], b.Layer)
+		return a.Strength() - b.Strength()
 	})
 	s.Overrides = slices.DeleteFunc(slices.Clone(s.Overrides), func(o TierRule) bool { return o.ignored() != "" })
 	return s
+}
+
+// counts reports whether a rule counts at all: what a folder allows waits for trust.
+func (s RuleSet) counts(r Rule) bool {
+	return r.Layer != ProjectRules || r.Verdict != Allow || s.ProjectTrusted
+}
+
+// ForSkills returns the rules about starting single skills, those that count.
+func (s RuleSet) ForSkills() []Rule {
+	return slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool {
+		return !r.aboutSkills() || r.Verdict == Ask || !s.counts(r)
+	})
 }
 
 // tier is a tool's own tier as the rules leave it, why it was raised, and the override

@@ -197,7 +197,7 @@ func (a *arbiter) states() {
 	a.out.Diagnostics = append(a.out.Diagnostics, j.found...)
 	given := grantsBy(d.Grants)
 	for _, r := range a.out.All {
-		r.State = Available
+		r.State, r.Barred = Available, j.barred(r)
 		say := func(s State, why Reason) {
 			if r.State == Available {
 				r.State = s
@@ -537,6 +537,9 @@ func (a *arbiter) gates() {
 		}
 		if m.DisableModelInvocation {
 			say("manual", "disable-model-invocation", "start it with /"+r.Skill.Handle, "only a person may start it: disable-model-invocation is set")
+		}
+		if r.Barred != "" {
+			say("manual", r.Barred, "start it with /"+r.Skill.Handle, "only a person may start it, by %s", r.Barred)
 		}
 		if !m.Listed {
 			say("unlisted", "listed", "ask for it by name", "it is not in the catalog: listed is false")

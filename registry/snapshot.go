@@ -39,6 +39,7 @@ type Record struct {
 	Reasons []Reason  // primary first
 	Winner  *Record   // of a shadowed record
 	Losers  []*Record // of a winner, strongest first
+	Barred  string    // the rule that keeps models from it; "" = none
 	Address string    // unique in the Snapshot: the name, or name@source where the name is another's
 }
 
@@ -84,5 +85,5 @@ func (s *Snapshot) Roots() []Root { return append([]Root(nil), s.sources...) }
 // and not manual-only. Listing, searching, routing and loading on a model's behalf
 // all use this one rule.
 func (r *Record) ForModel() bool {
-	return r.State == Available && !r.Skill.Meta.DisableModelInvocation
+	return r.State == Available && !r.Skill.Meta.DisableModelInvocation && r.Barred == ""
 }

@@ -51,7 +51,7 @@ type Saved struct {
 // Switches are every layer that turns skills on or off. In order of judgement, and
 // the first that speaks about a skill wins:
 //
-//	HostDeny · Deny and saved denials · ProjectDeny    never lifted by what follows
+//	HostDeny · Skills · Deny and saved denials · ProjectDeny    never lifted by what follows
 //	UserAllowOnly · AllowOnly                          off for what it does not list
 //	Profile                                            on or off
 //	ProjectEnable · ProjectDefaultOff
@@ -59,8 +59,9 @@ type Saved struct {
 //	the skill's own default-enabled
 type Switches struct {
 	HostDeny, Deny, ProjectDeny []Rule
-	AllowOnly                   []Rule // of the project; nil = no such list, an empty one allows nothing
-	UserAllowOnly               []Rule // likewise, of the user
+	Skills                      []SkillRule // rules of the configuration about starting skills
+	AllowOnly                   []Rule      // of the project; nil = no such list, an empty one allows nothing
+	UserAllowOnly               []Rule      // likewise, of the user
 	// Profile is the active profile and those that it extends, the active one first.
 	// Each is judged in turn: Exclude turns off, Include turns on. What none of them
 	// names is off if any has an Include, else left to the layers that follow.
@@ -108,11 +109,14 @@ type judge struct {
 	m      *matcher
 	layers []func(*Record) verdict
 	found  []skill.Diagnostic
+
+	starting *skillRules // nil = there are none
 }
 
 func newJudge(s *Snapshot, w *Switches) *judge {
 	j := &judge{m: &matcher{s: s}}
 	j.deny(w.HostDeny, "the host", "ask whoever runs the program")
+	j.skills(w.Skills)
 	j.deny(w.Deny, "", "remove the entry from your own deny list")
 	j.saved(w.Saved, SwitchDeny)
 	j.deny(w.ProjectDeny, "", "remove the entry from the project's deny list")

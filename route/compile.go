@@ -99,7 +99,7 @@ func compile(snap *registry.Snapshot, opt Options, former *Router, limit int) (*
 // routable reports whether the router should know a record: what a model may start,
 // and what it could if the conditions held.
 func routable(rec *registry.Record) bool {
-	return rec.ForModel() || rec.State == registry.Unmet && !rec.Skill.Meta.DisableModelInvocation
+	return rec.ForModel() || rec.State == registry.Unmet && !rec.Skill.Meta.DisableModelInvocation && rec.Barred == ""
 }
 
 type compiler struct {

@@ -86,7 +86,7 @@ func (r *run) whyText(doc whyJSON, why route.Explanation) {
 func (r *run) unrouted(rec *registry.Record) string {
 	words := r.docWords()
 	reason := words.Say("state." + string(rec.State))
-	if rec.Skill.Meta.DisableModelInvocation {
+	if rec.Skill.Meta.DisableModelInvocation || rec.Barred != "" {
 		return words.Say("state.manual")
 	}
 	if len(rec.Reasons) > 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/deftskills/deft/internal/fold"
 )
 
 // List is a parsed tool list. An entry that cannot be read matches every tool in the
@@ -105,6 +107,9 @@ func (p Pattern) Name() string { return p.name }
 // Bare reports a pattern that holds whatever the arguments are.
 func (p Pattern) Bare() bool { return p.spec == "" }
 
+// Spec is what stands in the parentheses, "" for a bare pattern.
+func (p Pattern) Spec() string { return p.spec }
+
 // Everything reports a pattern that is bare, or whose words are stars alone.
 func (p Pattern) Everything() bool {
 	return !slices.ContainsFunc(p.words, func(w word) bool {
@@ -152,6 +157,8 @@ func (p Pattern) covers(c Call) bool {
 		return len(c.Commands) > 0
 	case "web_fetch":
 		return p.host(c.Host)
+	case "skill":
+		return len(c.Skills) > 0 && !slices.ContainsFunc(c.Skills, func(name string) bool { return !p.skill(name) })
 	}
 	for _, form := range c.Paths {
 		if !p.path(form, c) {
@@ -172,6 +179,8 @@ func (p Pattern) denies(c Call) bool {
 		return false
 	case "web_fetch":
 		return p.host(c.Host)
+	case "skill":
+		return slices.ContainsFunc(c.Skills, p.skill)
 	}
 	if c.Paths == nil {
 		return true // a spec for a tool whose arguments nobody can read: refuse
@@ -193,6 +202,18 @@ func (p Pattern) host(host string) bool {
 		return strings.HasSuffix(host, "."+sub)
 	}
 	return host == want
+}
+
+// skill matches the name of a skill, however it is spelled and whatever source is named
+// with it.
+func (p Pattern) skill(name string) bool {
+	bare, _, _ := strings.Cut(name, "@")
+	for _, form := range [...]string{name, bare} {
+		if ok, err := doublestar.Match(fold.Key(p.spec), fold.Key(form)); err == nil && ok {
+			return true
+		}
+	}
+	return false
 }
 
 // path matches a path glob: "//abs", "~/" or relative to the workspace. A glob that

@@ -22,7 +22,7 @@ var alias = map[string]string{
 	"Glob": "glob", "Grep": "grep",
 	"WebFetch": "web_fetch", "webfetch": "web_fetch",
 	"TodoWrite": "todo", "TodoRead": "todo",
-	"Skill": "skill", "Task": "task", "Agent": "task",
+	"Skill": "skill", "activate_skills": "skill", "Task": "task", "Agent": "task",
 }
 
 // Canonical returns the one name of a tool for matching; unknown names stay.
@@ -51,6 +51,7 @@ type Call struct {
 	Unproved bool       // the command line holds more than Commands tells: nothing covers it
 	Paths    []string   // of a file tool: each form of the path, absolute, slash-separated
 	Host     string     // of a network tool
+	Skills   []string   // of a tool that starts skills: their names
 	Dir      string     // the workspace, absolute, slash-separated
 	Home     string     // "" = "~/" matches nothing
 }
@@ -63,11 +64,15 @@ func Describe(tool string, args json.RawMessage, dir, home string, resolve func(
 	var a struct {
 		Command, Path, URL string
 		FilePath           string `json:"file_path"`
+		Name, Skill        string
+		IDs                []string
 	}
 	_ = json.Unmarshal(args, &a) // a wrong type leaves its field empty: nothing is allowed by it
 	switch Canonical(tool) {
 	case "bash":
 		c.Commands, c.Unproved = commands(a.Command)
+	case "skill":
+		c.Skills = Names(a.Name, a.Skill, a.IDs)
 	case "web_fetch":
 		if u, err := url.Parse(a.URL); err == nil {
 			c.Host = strings.ToLower(u.Hostname())
@@ -89,6 +94,11 @@ func Describe(tool string, args json.RawMessage, dir, home string, resolve func(
 		}
 	}
 	return c
+}
+
+// Names are the names of skills that a call gives, in whichever of its arguments.
+func Names(name, other string, more []string) []string {
+	return slices.DeleteFunc(append([]string{name, other}, more...), func(s string) bool { return s == "" })
 }
 
 // commands returns the simple commands of a line; unproved says that something of it is
