@@ -23,9 +23,9 @@ const marker = "SECRET-7d1f"
 
 // world is what an attacker is told: more than one in earnest would know.
 type world struct {
-	Self, Workspace, Outside, Secret, Later, Hard string
-	Host, TCP, TCP6, UDP                          int
-	Abstract, Path, Setuid                        string
+	Self, Workspace, Outside, Home, Secret, Later, Hard string
+	Host, TCP, TCP6, UDP, Shared                        int
+	Abstract, Path, Setuid                              string
 }
 
 // try is one way out: it gives nil when it got out.
@@ -138,6 +138,24 @@ var writeTries = []try{
 		_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, f.Fd(), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 		return no(errno)
 	}},
+	{"flags of a file", func(w world) error {
+		f, err := os.Open(w.Outside + "/file")
+		if err != nil {
+			return err
+		}
+		return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, 0x40) // not to be in a backup
+	}},
+	{"verity", func(w world) error {
+		f, err := os.Open(w.Outside + "/file")
+		if err != nil {
+			return err
+		}
+		arg := [16]uint64{0: 1 | 1<<32, 1: 4096}
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.FS_IOC_ENABLE_VERITY, uintptr(unsafe.Pointer(&arg)))
+		return no(errno)
+	}},
+	{"rc file", func(w world) error { return os.WriteFile(w.Home+"/.bashrc", []byte("x"), 0o600) }},
+	{"settings of deft", func(w world) error { return os.WriteFile(w.Home+"/.config/deft/config.toml", []byte("x"), 0o600) }},
 	{"remove", func(w world) error { return os.Remove(w.Outside + "/file") }},
 	{"mkdir", func(w world) error { return os.Mkdir(w.Outside+"/d", 0o700) }},
 	{"symlink", func(w world) error { return os.Symlink("/", w.Outside+"/s") }},
@@ -209,6 +227,25 @@ var readTries = []try{
 			}
 		}
 		return last
+	}},
+	{"shadow", func(world) error {
+		text, err := os.ReadFile("/etc/shadow")
+		if err == nil && len(text) == 0 {
+			err = errors.New("shown empty")
+		}
+		return err
+	}},
+	{"/proc/thread-self", func(w world) error {
+		return firstOf(sees(os.ReadFile("/proc/thread-self/root"+w.Secret)), sees(os.ReadFile("/proc/self/cwd/../home/.ssh/id")))
+	}},
+	{"executed", func(w world) error { return exec.Command(w.Secret).Run() }},
+	{"shared memory", func(w world) error {
+		id, err := unix.SysvShmGet(w.Shared, 0, 0)
+		if err != nil {
+			return err
+		}
+		text, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
+		return sees(text, err)
 	}},
 	{"inherited descriptor", func(world) error {
 		buf := make([]byte, 256)
@@ -288,6 +325,20 @@ var networkTries = []try{
 	{"abstract", func(w world) error { return dial("unix", "@"+w.Abstract) }},
 	{"path", func(w world) error { return dial("unix", w.Path) }},
 	{"pair of datagrams", func(world) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0); return err }},
+	{"dns by libc", func(w world) error { return exec.Command("getent", "ahosts", w.Abstract+".example.com").Run() }},
+	{"sockets of agents", func(w world) error {
+		last := errors.New("none is here")
+		for _, path := range []string{"/run/docker.sock", "/run/dbus/system_bus_socket", "/tmp/.X11-unix/X0", os.Getenv("SSH_AUTH_SOCK")} {
+			if c, err := net.Dial("unix", path); err == nil {
+				c.Close()
+				return nil
+			} else if !errors.Is(err, unix.ENOENT) {
+				last = err
+			}
+		}
+		return last
+	}},
+	{"listen at a path", func(w world) error { _, err := net.Listen("unix", w.Workspace+"/open/listen"); return err }},
 	{"/dev/tcp", func(w world) error {
 		return exec.Command("bash", "-c", fmt.Sprintf("echo out > /dev/tcp/127.0.0.1/%d", w.TCP)).Run()
 	}},
@@ -353,6 +404,37 @@ var processTries = []try{
 	})},
 	{"ptrace", onAny(unix.PtraceAttach)},
 	{"signal", onAny(func(pid int) error { return unix.Kill(pid, unix.SIGURG) })},
+	{"signal to all", func(w world) error {
+		// Its answer says nothing; the host counts what comes.
+		_ = unix.Kill(-1, unix.SIGWINCH)
+		return errors.New("not known here")
+	}},
+	{"signal to a group", onAny(func(pid int) error {
+		if pid == 1 {
+			return errors.New("that would be all")
+		}
+		return unix.Kill(-pid, unix.SIGURG)
+	})},
+	{"signal by a pipe", onAny(func(pid int) error {
+		var ends [2]int
+		if err := unix.Pipe(ends[:]); err != nil {
+			return err
+		}
+		defer unix.Close(ends[1])
+		defer unix.Close(ends[0])
+		for _, c := range [][2]int{{unix.F_SETOWN, pid}, {unix.F_SETSIG, int(unix.SIGWINCH)}, {unix.F_SETFL, unix.O_ASYNC}} {
+			if _, err := unix.FcntlInt(uintptr(ends[0]), c[0], c[1]); err != nil {
+				return err
+			}
+		}
+		_, _ = unix.Write(ends[1], []byte("x"))
+		return errors.New("not known here")
+	})},
+	{"processors", onAny(func(pid int) error {
+		var set unix.CPUSet
+		set.Set(0)
+		return unix.SchedSetaffinity(pid, &set)
+	})},
 	{"memory", onAny(func(pid int) error {
 		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 		if err == nil {
@@ -393,5 +475,10 @@ var processTries = []try{
 		var l unix.Rlimit
 		return unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &l)
 	})},
+	{"priority of all", func(world) error { return unix.Setpriority(unix.PRIO_USER, 0, 1) }},
+	{"input and output of all", func(world) error {
+		_, _, errno := unix.Syscall(unix.SYS_IOPRIO_SET, 3, 0, 3<<13)
+		return no(errno)
+	}},
 	{"priority", onAny(func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 1) })},
 }

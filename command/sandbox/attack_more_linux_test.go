@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +37,13 @@ var laterTries = []try{
 		return exec.Command("git", "-C", w.Workspace, "config", "core.hooksPath", "open").Run()
 	}},
 	{"core.fsmonitor by file", put(".git/config")},
+	{"config of a worktree", put(".git/config.worktree")},
+	{"another common directory", func(w world) error {
+		_ = os.Remove(w.Workspace + "/.git/commondir")
+		return os.WriteFile(w.Workspace+"/.git/commondir", []byte("../open"), 0o600)
+	}},
+	{"config of a submodule", put(".git/modules/a/b/config")},
+	{"hook of a submodule", put(".git/modules/a/b/hooks/post-checkout")},
 	{"git info", put(".git/info/attributes")},
 	{"submodule", put(".gitmodules")},
 	{"agent settings", put(".claude/settings.json")},
@@ -142,6 +150,16 @@ var jailTries = []try{
 		c := exec.Command("true")
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}
 		return c.Run()
+	}},
+	{"clone3", func(world) error {
+		args := [11]uint64{0: unix.CLONE_NEWUSER, 4: uint64(unix.SIGCHLD)}
+		pid, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0)
+		if errno == 0 && pid == 0 {
+			for {
+				_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+		}
+		return no(errno)
 	}},
 	{"mount", func(w world) error { return unix.Mount("tmpfs", w.Workspace+"/open", "tmpfs", 0, "") }},
 	{"new mount", func(world) error { _, err := unix.Fsopen("tmpfs", 0); return err }},

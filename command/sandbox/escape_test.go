@@ -11,9 +11,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -39,14 +41,15 @@ func newStage(t *testing.T, w wall, group string) *stage {
 	s := &stage{base: base, box: w.box(t, base)}
 	home := base + "/home"
 	s.world = world{
-		Workspace: base + "/ws", Outside: base + "/outside", Secret: home + "/.ssh/id", Later: home + "/.aws/credentials",
+		Workspace: base + "/ws", Outside: base + "/outside", Home: home, Secret: home + "/.ssh/id", Later: home + "/.aws/credentials",
 		Hard: base + "/ws/linked/hard-before", Self: base + "/bin/attacker", Host: os.Getpid(),
 	}
 	for path, text := range map[string]string{
 		s.Secret: marker, s.Outside + "/file": "original", s.Outside + "/sub/file": "original",
 		s.Workspace + "/open/file": "", s.Workspace + "/.git/hooks/sample": "original", s.Workspace + "/.git/config": "[core]\n",
 		s.Workspace + "/.git/info/exclude": "original", s.Workspace + "/.git/HEAD": "ref: refs/heads/main\n",
-		s.Workspace + "/.codex/config.toml": "original", s.Workspace + "/AGENTS.md": "original", s.Workspace + "/skills/x/SKILL.md": "original",
+		s.Workspace + "/.git/modules/a/b/HEAD": "ref: refs/heads/main\n", s.Workspace + "/.git/modules/a/b/config": "[core]\n",
+		home + "/.config/deft/config.toml": "original", s.Workspace + "/.codex/config.toml": "original", s.Workspace + "/AGENTS.md": "original", s.Workspace + "/skills/x/SKILL.md": "original",
 	} {
 		write(t, path, text)
 	}
@@ -78,6 +81,7 @@ func newStage(t *testing.T, w wall, group string) *stage {
 		Protected: append(sandbox.Protected(s.Workspace, home), s.Workspace+"/skills/x"),
 	}
 	s.serve(t)
+	s.share(t)
 	return s
 }
 
@@ -155,6 +159,39 @@ func (s *stage) serve(t *testing.T) {
 	}()
 }
 
+// share puts a secret in memory that programs of one user share by a number.
+func (s *stage) share(t *testing.T) {
+	t.Helper()
+	s.Shared = int(time.Now().UnixNano() & 0x7fffffff)
+	id, err := unix.SysvShmGet(s.Shared, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+	if err != nil {
+		t.Logf("no shared memory here: %v", err)
+		return
+	}
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	text, err := unix.SysvShmAttach(id, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(text, marker)
+	if err := unix.SysvShmDetach(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// signalled counts the signals that came to this process by no doing of its own.
+var signalled = sync.OnceValue(func() *atomic.Int32 {
+	var n atomic.Int32
+	came := make(chan os.Signal, 16)
+	signal.Notify(came, unix.SIGWINCH)
+	go func() {
+		for range came {
+			n.Add(1)
+		}
+	}()
+	return &n
+})
+
 // fingerprint tells everything about a tree that an attacker may have changed.
 func fingerprint(t *testing.T, roots ...string) string {
 	t.Helper()
@@ -230,7 +267,7 @@ func testAttack(t *testing.T, w wall, group string) {
 		t.Fatal(err)
 	}
 	defer unix.Close(leak)
-	before := s.protectedTree(t)
+	before, signals := s.protectedTree(t), signalled().Load()
 	stopSibling := s.sibling(t, level)
 	later := make(chan struct{})
 	go func() {
@@ -266,6 +303,9 @@ func testAttack(t *testing.T, w wall, group string) {
 	_ = os.RemoveAll(filepath.Dir(s.Later))
 	if after := s.protectedTree(t); after != before {
 		t.Errorf("changed:\n%s\nwas:\n%s\n%s", after, before, res.Stdout)
+	}
+	if n := signalled().Load() - signals; n > 0 {
+		t.Errorf("%d signals came", n)
 	}
 	if n := s.came.Load(); n > 0 {
 		t.Errorf("%d connections came", n)

@@ -16,6 +16,12 @@ import (
 // does not see them, and the last run that uses one removes it.
 const placeMode = 0o500
 
+// placeTexts are the names whose place is taken by a file, since git would stop at a
+// directory: a file that says what is true without it as well. Its mode is placeFileMode.
+var placeTexts = map[string]string{"commondir": ".\n", "config.worktree": "# nothing\n"}
+
+const placeFileMode = 0o400
+
 // holds are the names that a run at full can't touch, and the placeholders among them.
 type holds struct {
 	list   []hold
@@ -53,6 +59,9 @@ func holdAll(p Policy) (holds, error) {
 					break
 				}
 				add(name, slices.Contains(p.Protected, name))
+				if info, err := os.Lstat(name); err != nil || !info.IsDir() {
+					break // nothing is below a file, such as the .git of a worktree
+				}
 			}
 		}
 	}
@@ -63,21 +72,51 @@ func holdAll(p Policy) (holds, error) {
 // isMissing reports whether nothing is at path, or nothing but a placeholder.
 func isMissing(path string) bool {
 	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || info.Mode().Perm() != placeMode {
+	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
+	}
+	return isPlace(path, info)
+}
+
+// isPlace reports whether what is at path, with this information, is a placeholder.
+func isPlace(path string, info fs.FileInfo) bool {
+	if want, ok := placeTexts[filepath.Base(path)]; ok && info.Mode() == placeFileMode {
+		text, err := os.ReadFile(path)
+		return err == nil && string(text) == want
+	}
+	if !info.IsDir() || info.Mode().Perm() != placeMode {
+		return false
 	}
 	inside, err := os.ReadDir(path)
 	return err == nil && len(inside) == 0
 }
 
+// makePlace makes the placeholder. A file has its text from the first moment.
+func makePlace(path string) error {
+	text, ok := placeTexts[filepath.Base(path)]
+	if !ok {
+		return os.Mkdir(path, placeMode)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".deft-place-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Chmod(placeFileMode), f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path)
+}
+
 // place makes the placeholder, or shares one that another run made.
 func (h *holds) place(path string) error {
 	for range 100 {
-		err := os.Mkdir(path, placeMode)
+		err := makePlace(path)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil // closed to this user, and so to the run
 		}
-		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -107,8 +146,8 @@ func isStill(f *os.File, path string) bool {
 func (h *holds) release() {
 	for _, f := range h.places {
 		info, err := f.Stat()
-		if err == nil && info.Mode().Perm() == placeMode && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isStill(f, f.Name()) {
-			_ = unix.Rmdir(f.Name()) // one that has got content is not ours any more
+		if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isStill(f, f.Name()) && isPlace(f.Name(), info) {
+			_ = os.Remove(f.Name()) // a directory that has got content stays
 		}
 		f.Close()
 	}

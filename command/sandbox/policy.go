@@ -66,8 +66,43 @@ func Denied(home string, roots []string, own ...string) []string {
 
 // protectedNames are below a workspace root and decide what others run or believe later.
 var protectedNames = []string{
-	".git/hooks", ".git/config", ".git/info", ".gitmodules", ".deft", ".agents", ".claude", ".codex", ".cursor",
+	".gitmodules", ".deft", ".agents", ".claude", ".codex", ".cursor",
 	".vscode", ".idea", ".mcp.json", ".envrc", "AGENTS.md", "CLAUDE.md",
+}
+
+// gitNames are what in a directory of git makes it start programs, or leads to a directory
+// that does.
+var gitNames = []string{"hooks", "config", "config.worktree", "commondir", "info"}
+
+// maxModules bounds the depth at which directories of submodules are looked for: they
+// stand below .git/modules by their paths.
+const maxModules = 8
+
+// gitDirs returns the directories of git below root's .git: its own, and those of its
+// submodules. What starts programs there is told by gitNames.
+func gitDirs(root string) []string {
+	dirs := []string{filepath.Join(root, ".git")}
+	var walk func(dir string, depth int)
+	walk = func(dir string, depth int) {
+		entries, err := os.ReadDir(dir)
+		if err != nil || depth == 0 {
+			return // no submodules, or none that the run could reach
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if !e.IsDir() {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(path, "HEAD")); err != nil {
+				walk(path, depth-1)
+				continue
+			}
+			dirs = append(dirs, path)
+			walk(filepath.Join(path, "modules"), depth-1)
+		}
+	}
+	walk(filepath.Join(root, ".git/modules"), maxModules)
+	return dirs
 }
 
 // shellFiles are read by a shell at its start.
@@ -84,8 +119,17 @@ func Protected(root, home string) []string {
 	for _, n := range protectedNames {
 		list = append(list, filepath.Join(root, n))
 	}
-	if hooks, err := filepath.Glob(filepath.Join(quoteGlob(root), ".git/modules/*/hooks")); err == nil {
-		list = append(list, hooks...)
+	for _, dir := range gitDirs(root) {
+		for _, n := range gitNames {
+			list = append(list, filepath.Join(dir, n))
+		}
+	}
+	// Linked worktrees, whose own directories lead to their common one.
+	trees, _ := os.ReadDir(filepath.Join(root, ".git/worktrees")) // seldom there
+	for _, t := range trees {
+		for _, n := range []string{"commondir", "config.worktree", "gitdir"} {
+			list = append(list, filepath.Join(root, ".git/worktrees", t.Name(), n))
+		}
 	}
 	if text, err := os.ReadFile(filepath.Join(root, ".git")); err == nil {
 		// A worktree: the real directory is elsewhere, and its name stands in this file.
@@ -104,11 +148,6 @@ func Protected(root, home string) []string {
 		}
 	}
 	return list
-}
-
-// quoteGlob makes the signs of a pattern in a path mean themselves.
-func quoteGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // within reports whether path is dir or below it; both are clean and absolute.

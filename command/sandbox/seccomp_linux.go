@@ -1,6 +1,10 @@
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // What a filter answers. A call that is refused fails like one that the user may not make;
 // a call that the filter's tables don't know fails like one that the kernel doesn't have.
@@ -60,10 +64,10 @@ func filterOf(level Level, network bool, keeper, thread int) []unix.SockFilter {
 		out = append(out, jump(atLeast, foreignFrom, 0, 1), give(refuse))
 	}
 	out = append(out, jump(atLeast, lastKnown+1, 0, 1), give(unknown))
-	numbers := append(append([]uint32{}, refusedCalls...), refusedHere...)
+	numbers := slices.Concat(refusedCalls, refusedBoth, refusedHere)
 	if level < Full {
 		// Mounts hold these in Full; here nothing else looks at the path.
-		numbers = append(append(numbers, metaCalls...), metaHere...)
+		numbers = slices.Concat(numbers, metaCalls, metaHere, sharedCalls)
 	}
 	for _, n := range numbers {
 		out = append(out, jump(equal, n, 0, 1), give(refuse))
@@ -101,14 +105,14 @@ func judgedCalls(level Level, network bool) []judged {
 		}},
 		// Its flags are in memory, which a filter can't see; libraries fall back to clone.
 		{unix.SYS_CLONE3, []unix.SockFilter{give(unknown)}},
-		{unix.SYS_IOCTL, []unix.SockFilter{
-			load(lowWord(1)), jump(equal, unix.TIOCSTI, 1, 0), jump(equal, tiocLinux, 0, 1), give(refuse), give(permit),
-		}},
+		{unix.SYS_IOCTL, ioctls(level)},
 	}
 	for _, c := range ownOnly {
-		list = append(list, judged{c.number, []unix.SockFilter{
-			load(lowWord(c.argument)), jump(equal, 0, 1, 0), give(refuse), give(permit),
-		}})
+		judge := []unix.SockFilter{load(lowWord(c.argument)), jump(equal, 0, 1, 0), give(refuse), give(permit)}
+		if c.argument > 0 {
+			judge = append([]unix.SockFilter{load(lowWord(0)), jump(equal, c.kind, 1, 0), give(refuse)}, judge...)
+		}
+		list = append(list, judged{c.number, judge})
 	}
 	if level < Full {
 		// An open file may be given the time of now, as touch does; a path or another time not.
@@ -121,12 +125,31 @@ func judgedCalls(level Level, network bool) []judged {
 	return list
 }
 
-// ownOnly are calls that name a process, by argument, and are allowed for the caller
-// itself, named 0: the host has the same user, and could be starved by them.
-var ownOnly = []struct{ number, argument uint32 }{
-	{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SETPRIORITY, 1}, {unix.SYS_IOPRIO_SET, 1},
-	{unix.SYS_SCHED_SETPARAM, 0}, {unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETATTR, 0},
+// ioctls judges requests that paste into a terminal, and below Full those that change what
+// no open for writing is needed for.
+func ioctls(level Level) []unix.SockFilter {
+	requests := []uint32{unix.TIOCSTI, tiocLinux}
+	if level < Full {
+		requests = append(requests, metaRequests...)
+	}
+	out := []unix.SockFilter{load(lowWord(1))}
+	for _, r := range requests {
+		out = append(out, jump(equal, r, 0, 1), give(refuse))
+	}
+	return append(out, give(permit))
 }
+
+// ownOnly are calls that name a process, by argument, and are allowed for the caller
+// itself, named 0: the host has the same user, and could be starved by them. Where the
+// first argument says of what kind the name is it has to be a process's: the 0 of a user
+// would be all of them.
+var ownOnly = []struct{ number, argument, kind uint32 }{
+	{unix.SYS_PRLIMIT64, 0, 0}, {unix.SYS_SETPRIORITY, 1, unix.PRIO_PROCESS}, {unix.SYS_IOPRIO_SET, 1, ioprioProcess},
+	{unix.SYS_SCHED_SETPARAM, 0, 0}, {unix.SYS_SCHED_SETSCHEDULER, 0, 0}, {unix.SYS_SCHED_SETATTR, 0, 0}, {unix.SYS_SCHED_SETAFFINITY, 0, 0},
+}
+
+// ioprioProcess is IOPRIO_WHO_PROCESS.
+const ioprioProcess = 1
 
 // signalCalls are the calls that signal a process by its number. The thread that starts the
 // program is bound as the program is, and so Landlock lets the program signal it for as
@@ -156,7 +179,7 @@ var refusedCalls = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, // calls that no filter sees
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
-	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+	unix.SYS_KEXEC_LOAD, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
 	unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR,
 	unix.SYS_SETNS, unix.SYS_UNSHARE, unix.SYS_LISTNS,
@@ -167,6 +190,18 @@ var refusedCalls = []uint32{
 	unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_VHANGUP, unix.SYS_SETDOMAINNAME, unix.SYS_SETHOSTNAME,
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
 }
+
+// metaRequests change flags, project, version, encryption and verity of a file that is open
+// for reading only.
+var metaRequests = []uint32{
+	unix.FS_IOC_SETFLAGS, setVersion, setXattr, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY,
+}
+
+// FS_IOC_SETVERSION and FS_IOC_FSSETXATTR; the numbers are the same on both processors.
+const (
+	setVersion = 0x40087602
+	setXattr   = 0x401c5820
+)
 
 // metaCalls change what Landlock does not look at: modes, owners, attributes.
 var metaCalls = []uint32{

@@ -9,4 +9,4 @@ const (
 	foreignFrom = 0
 )
 
-var refusedHere, metaHere []uint32
+var refusedHere, refusedBoth, metaHere, sharedCalls []uint32

@@ -68,7 +68,8 @@ func (p *plan) confineBy(policy Policy, temp string) (holds, error) {
 		}
 		inShown := func(path string) bool { return within(path, shown) }
 		for _, path := range policy.Read {
-			if inShown(path) {
+			writable := func(root string) bool { return within(path, root) } // and so shown with it
+			if inShown(path) && !slices.ContainsFunc(policy.Write, writable) {
 				p.Mounts.Read = append(p.Mounts.Read, path)
 			}
 		}
