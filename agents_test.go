@@ -22,12 +22,15 @@ import (
 // of several sub-agents asks first.
 type answering struct {
 	answer func(ctx context.Context, r model.Request) model.Step
+	window int // tokens; 0 = unknown
 
 	mu       sync.Mutex
 	requests []model.Request
 }
 
-func (m *answering) Info() model.Info { return model.Info{Provider: "test", Name: "answering"} }
+func (m *answering) Info() model.Info {
+	return model.Info{Provider: "test", Name: "answering", Window: m.window}
+}
 
 func (m *answering) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {

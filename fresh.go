@@ -6,7 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/session"
 )
 
@@ -38,15 +41,39 @@ func (f Fresh) Text() string {
 // the catalog, and the turns that follow go on from it. It may be called at any time
 // and gives the same each time while nothing changes.
 func (s *Session) Fresh(ctx context.Context, b session.FreshBudget) (Fresh, error) {
+	out, err := s.fresh(ctx, b, s.work.view.Snapshot(), nil)
+	if err == nil {
+		s.inner.Shortened(out.Fresh)
+	}
+	return out, err
+}
+
+// renewed is Fresh for deft's own loop, whose prompt carries the skills: it has the
+// session tell them anew.
+func (s *Session) renewed(ctx context.Context, snap *registry.Snapshot, routed *route.Result) (agent.Fresh, error) {
+	got, err := s.fresh(ctx, session.FreshBudget{}, snap, routed)
+	if err != nil {
+		return agent.Fresh{}, err
+	}
+	s.inner.Renew(got.Fresh)
+	if s.blind {
+		got.Catalog = catalog.Catalog{}
+	}
+	out := agent.Fresh{Catalog: got.Catalog, Skills: []string{}, Omitted: append([]string{}, got.Omitted...)}
+	for _, k := range got.Skills {
+		out.Skills = append(out.Skills, k.Name)
+	}
+	return out, nil
+}
+
+func (s *Session) fresh(ctx context.Context, b session.FreshBudget, snap *registry.Snapshot, routed *route.Result) (Fresh, error) {
 	if b.Read == "" {
 		b.Read = s.engine.toolNames().Read
 	}
 	out := Fresh{Fresh: s.inner.Fresh(b)}
-	s.inner.Shortened(out.Fresh)
 	window := int(s.shown.window.Load())
-	snap := s.work.view.Snapshot()
 	matched, _ := s.inner.Reach(snap)
-	in := s.engine.catalogInput(snap, CatalogOptions{Window: window, View: catalog.View{Touched: matched}}, nil)
+	in := s.engine.catalogInput(snap, CatalogOptions{Window: window, View: catalog.View{Touched: matched}}, routed)
 	in.ActiveTokens = out.Tokens
 	for _, a := range slices.Backward(s.inner.Active()) { // used lately
 		in.Rank.Recent = append(in.Rank.Recent, a.Address)

@@ -76,6 +76,7 @@ type Session struct {
 
 	o       SessionOptions
 	kinds   []agent.Definition // of sub-agents that are deft's own
+	blind   bool               // of a sub-agent that may not see what skills there are
 	resumed session.ResumeReport
 	hooks   *command.HookSet
 }
@@ -96,7 +97,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 			_ = w.close() // the error that there is tells more
 		}
 	}()
-	s := &Session{engine: e, work: w, o: o, shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
+	s := &Session{engine: e, work: w, o: o, blind: !up.sees(), shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
 	agents := s.forks(ctx, up)
 	tools := up.tools(e.newTools(w), e.skills)
 	table, err := agent.GateTable(tools)
@@ -131,9 +132,9 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	}
 	w.inner = s.inner
 	deps := agent.Deps{
-		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, !up.sees()}, Confirmer: o.Confirm,
+		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep,
-		Hooks: s.hooks, HookCommand: w.runs.runHook, Home: e.o.Home,
+		Hooks: s.hooks, HookCommand: w.runs.runHook, Home: e.o.Home, Fresh: s.renewed,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	}
 	if s.kinds != nil {

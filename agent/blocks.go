@@ -94,20 +94,27 @@ func (p promptParts) activeText(scope session.Scope) string {
 		if a.Scope != scope || a.InResult {
 			continue
 		}
+		if a.Again != "" {
+			parts = append(parts, strings.TrimRight(a.Again, "\n")+toolsFor(a))
+			continue
+		}
 		head := fmt.Sprintf("Skill %q (%s) was started in turn %d and stays active; its arguments are dealt with. Its text follows.", a.Name, a.SourceID, a.Turn)
 		if a.Turn == p.turn {
 			head = fmt.Sprintf("The %s started the skill %q (%s). Its text follows.", starter(a.Actor), a.Name, a.SourceID)
 		}
-		text := head + "\n" + a.Text
-		if len(a.ToolNames) > 0 {
-			text += "\nTools for it: " + strings.Join(a.ToolNames, ", ") + "."
-		}
-		parts = append(parts, text)
+		parts = append(parts, head+"\n"+a.Text+toolsFor(a))
 	}
 	if scope == session.ScopeSession && p.prompt != "" {
 		parts = append(parts, p.prompt)
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+func toolsFor(a session.Activation) string {
+	if len(a.ToolNames) == 0 {
+		return ""
+	}
+	return "\nTools for it: " + strings.Join(a.ToolNames, ", ") + "."
 }
 
 func starter(a session.Actor) string {

@@ -25,8 +25,9 @@ const (
 	ModelStarted    EventType = "model_started" // Step, Model
 	TextDelta       EventType = "text_delta"
 	ReasoningDelta  EventType = "reasoning_delta"
-	Retried         EventType = "retry" // the text deltas since model_started do not count
-	UsageCounted    EventType = "usage" // of the step that just ended
+	Retried         EventType = "retry"     // the text deltas since model_started do not count
+	UsageCounted    EventType = "usage"     // of the step that just ended
+	Compacted       EventType = "compacted" // Compaction; the steps before it are gone from the conversation
 	BudgetWarned    EventType = "budget_warning"
 	ToolRequested   EventType = "tool_requested"
 	GateDecided     EventType = "gate_decision"
@@ -52,20 +53,21 @@ type Event struct {
 	Seq     int       `json:"seq"`  // from 1, without gaps
 	Time    time.Time `json:"ts"`
 
-	Text    string           `json:"text,omitempty"`
-	Step    int              `json:"step,omitempty"` // from 1
-	Model   string           `json:"model,omitempty"`
-	Skill   *SkillEvent      `json:"skill,omitempty"`
-	Call    *CallEvent       `json:"call,omitempty"`
-	Retry   *Retry           `json:"retry,omitempty"`
-	Usage   *model.Usage     `json:"usage,omitempty"`
-	Budget  *Spent           `json:"budget,omitempty"`
-	End     *End             `json:"end,omitempty"`
-	Sub     *SubEvent        `json:"sub,omitempty"`
-	Hook    *command.HookRun `json:"hook,omitempty"`
-	Route   *route.Result    `json:"-"`
-	Catalog *catalog.Catalog `json:"-"`
-	Blocks  []Block          `json:"-"` // of model_started: the prompt as it is sent, without token counts
+	Text       string           `json:"text,omitempty"`
+	Step       int              `json:"step,omitempty"` // from 1
+	Model      string           `json:"model,omitempty"`
+	Skill      *SkillEvent      `json:"skill,omitempty"`
+	Call       *CallEvent       `json:"call,omitempty"`
+	Retry      *Retry           `json:"retry,omitempty"`
+	Usage      *model.Usage     `json:"usage,omitempty"`
+	Budget     *Spent           `json:"budget,omitempty"`
+	End        *End             `json:"end,omitempty"`
+	Sub        *SubEvent        `json:"sub,omitempty"`
+	Compaction *Compaction      `json:"compaction,omitempty"`
+	Hook       *command.HookRun `json:"hook,omitempty"`
+	Route      *route.Result    `json:"-"`
+	Catalog    *catalog.Catalog `json:"-"`
+	Blocks     []Block          `json:"-"` // of model_started: the prompt as it is sent, without token counts
 }
 
 // SkillEvent tells what became of one skill. Code is "" where it was started, else

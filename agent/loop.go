@@ -32,7 +32,7 @@ func (t *turn) loop() (Stop, error) {
 			t.lastWords(spent.String())
 			return stop, nil
 		}
-		step, err := t.step(t.ctx, t.request(false))
+		step, err := t.stepWithin()
 		if t.ctx.Err() != nil {
 			return t.ended()
 		}
@@ -261,24 +261,30 @@ func (t *turn) count(req model.Request, step model.Step) {
 
 func estimate(req model.Request, step model.Step) model.Usage {
 	count := tokens.Estimate().Count
-	u := model.Usage{Output: count(step.Text)}
+	u := model.Usage{Output: count(step.Text), Input: countInput(req, tokens.Estimate())}
 	for _, c := range step.Calls {
 		u.Output += count(c.Name) + count(string(c.Input))
 	}
+	return u
+}
+
+// countInput counts the tokens of a request.
+func countInput(req model.Request, counter tokens.Counter) int {
+	n, count := 0, counter.Count
 	for _, b := range req.System {
-		u.Input += count(b.Text)
+		n += count(b.Text)
 	}
 	for _, m := range req.Messages {
-		u.Input += count(m.Text)
+		n += count(m.Text)
 		for _, c := range m.Calls {
-			u.Input += count(string(c.Input))
+			n += count(string(c.Input))
 		}
 		for _, r := range m.Results {
-			u.Input += count(r.Text)
+			n += count(r.Text)
 		}
 	}
 	for _, tool := range req.Tools {
-		u.Input += count(tool.Description) + count(string(tool.Schema))
+		n += count(tool.Description) + count(string(tool.Schema))
 	}
-	return u
+	return n
 }

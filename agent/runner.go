@@ -46,6 +46,10 @@ type Deps struct {
 	// nil = there are none, and SkillTools.Fork or the host answers. See session.Options.
 	Spawn func(ctx context.Context, s Spawn) (Child, error)
 
+	// Fresh gives what a conversation goes on with that was shortened, and has the session
+	// tell its skills anew; nil = conversations are not shortened.
+	Fresh func(ctx context.Context, snap *registry.Snapshot, routed *route.Result) (Fresh, error)
+
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.
 	Confirmer Confirmer

@@ -106,6 +106,9 @@ func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model
 }
 
 func (t *turn) tell(d model.Delta) {
+	if t.quiet {
+		return
+	}
 	if d.Text != "" {
 		t.emit(Event{Type: TextDelta, Text: d.Text})
 	}

@@ -38,6 +38,7 @@ type turn struct {
 	repeats  repeats
 	wrote    []string // files that tools wrote, for the dialects that hear
 	own      bool     // the loop is the host's
+	quiet    bool     // the step is no answer: its text is not told
 	inbox    *inbox
 	subs     []*sub
 	due      []due // forked skills that the input asks for

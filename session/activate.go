@@ -64,6 +64,10 @@ type Activation struct {
 	// it is started again.
 	Resumed bool
 
+	// Again is what the prompt carries in place of Text since the conversation was
+	// shortened; "" = Text. See Session.Renew.
+	Again string
+
 	placeholders bool // the body takes arguments
 	lost         bool // the conversation was shortened, and the text is not whole in it
 }

@@ -21,6 +21,8 @@ type Fresh struct {
 	Skills  []Reattached // in order of activation
 	Omitted []string     // a line for each skill that had no room
 	Tokens  int          // of all texts
+
+	read string // the tool that reads what was cut
 }
 
 // Reattached is one active skill as a fresh context is given it.
@@ -45,14 +47,14 @@ func (s *Session) Fresh(b FreshBudget) Fresh {
 	if b.Read == "" {
 		b.Read = "skill_read"
 	}
-	var out Fresh
+	out := Fresh{read: b.Read}
 	for _, a := range slices.Backward(s.Active()) {
 		if a.Scope != ScopeSession || a.OneShot {
 			continue
 		}
 		r := s.reattach(a, min(b.Skill, b.Total-out.Tokens), b.Read)
 		if r.Text == "" {
-			out.Omitted = append(out.Omitted, fmt.Sprintf("Skill %q is still active; its text had no room: %s has it.", field(a.Name), b.Read))
+			out.Omitted = append(out.Omitted, omitted(a.Name, b.Read))
 			continue
 		}
 		out.Skills, out.Tokens = append(out.Skills, r), out.Tokens+r.Tokens
@@ -60,6 +62,10 @@ func (s *Session) Fresh(b FreshBudget) Fresh {
 	slices.Reverse(out.Skills)
 	slices.Reverse(out.Omitted)
 	return out
+}
+
+func omitted(name, read string) string {
+	return fmt.Sprintf("Skill %q is still active; its text had no room: %s has it.", field(name), read)
 }
 
 // reattach gives back one skill in a room; no text where not even its first line fits.
@@ -102,4 +108,53 @@ func thousands(n int) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// Shortened says that the conversation was cut and that f stands in it now: a skill whose
+// text is not whole in f is given again when a model asks for it.
+func (s *Session) Shortened(f Fresh) { s.shorten(f, false) }
+
+// Renew says that the conversation was cut and that the prompt carries the skills from now
+// on as f has them, see Activation.Again: those of the session, each once. What f leaves
+// out for good, a skill that works once or what came as a result in the running turn, the
+// model is given again when it asks.
+func (s *Session) Renew(f Fresh) { s.shorten(f, true) }
+
+func (s *Session) shorten(f Fresh, carry bool) {
+	s.mu.Lock()
+	t := s.turn
+	s.mu.Unlock()
+	if t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
+	l := s.Layers()
+	for _, layer := range []*[]Applied{&l.session, &l.turn} {
+		*layer = slices.Clone(*layer)
+		for i := range *layer {
+			if a := &(*layer)[i]; a.Skill != nil {
+				act := *a.Skill
+				act.shorten(f, carry)
+				a.Skill = &act
+			}
+		}
+	}
+	s.swap(l)
+}
+
+// shorten is what becomes of one activation.
+func (a *Activation) shorten(f Fresh, carry bool) {
+	i := slices.IndexFunc(f.Skills, func(r Reattached) bool { return r.Address == a.Address && a.Scope == ScopeSession })
+	a.lost = i < 0 || f.Skills[i].Cut
+	switch {
+	case !carry:
+	case a.Scope == ScopeTurn:
+		a.lost = a.InResult // else the prompt carries it, whole
+	case i >= 0:
+		a.Again, a.Tokens, a.InResult = f.Skills[i].Text, f.Skills[i].Tokens, false
+	case a.OneShot:
+		a.InResult = true // the prompt does not carry it any more
+	default:
+		a.Again, a.Tokens, a.InResult = omitted(a.Name, f.read), 0, false
+	}
 }

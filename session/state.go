@@ -280,27 +280,3 @@ func find(snap *registry.Snapshot, k *SavedSkill) *registry.Record {
 func trustRank(trust string) int {
 	return slices.Index([]string{string(source.Untrusted), trustWorkspace, trustTrusted}, trust)
 }
-
-// Shortened says that the conversation was cut and that f stands in it now: a skill whose
-// text is not whole in f is given again when a model asks for it.
-func (s *Session) Shortened(f Fresh) {
-	s.mu.Lock()
-	t := s.turn
-	s.mu.Unlock()
-	if t != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-	}
-	l := s.Layers()
-	for _, layer := range []*[]Applied{&l.session, &l.turn} {
-		*layer = slices.Clone(*layer)
-		for i := range *layer {
-			if a := &(*layer)[i]; a.Skill != nil {
-				act := *a.Skill
-				act.lost = !slices.ContainsFunc(f.Skills, func(r Reattached) bool { return r.Address == act.Address && !r.Cut })
-				a.Skill = &act
-			}
-		}
-	}
-	s.swap(l)
-}

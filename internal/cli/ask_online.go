@@ -119,6 +119,9 @@ func (v *viewer) show(e agent.Event) {
 	case agent.Retried:
 		v.endLine()
 		v.note(safetext.Yellow, "!", "%s", w.Say("ask.retry", e.Retry.Attempt, e.Retry.Message))
+	case agent.Compacted:
+		c := e.Compaction
+		v.note(safetext.Yellow, "!", "%s", w.Say("ask.compacted", c.Messages, orElse(strings.Join(c.Skills, ", "), "-")))
 	case agent.BudgetWarned:
 		v.note(safetext.Yellow, "!", "%s", w.Say("ask.budget", e.Budget.String()))
 	case agent.ToolRequested, agent.GateDecided, agent.ConfirmAnswered, agent.ToolFinished:
