@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deftskills/deft/internal/race"
 	"github.com/deftskills/deft/search"
 )
 
@@ -161,6 +162,10 @@ func devSet(t testing.TB) RoutingOptions {
 
 func TestTheBarsHold(t *testing.T) {
 	t.Parallel()
+	if race.Enabled {
+		t.Log("figures are the same under the race detector")
+		return
+	}
 	r, err := Routing(context.Background(), devSet(t))
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +198,10 @@ func TestTheBarsHold(t *testing.T) {
 // must be found about as well as with the plainest parameters relative to the rest.
 func TestNoFoldIsFarFromTheRest(t *testing.T) {
 	t.Parallel()
+	if race.Enabled {
+		t.Log("figures are the same under the race detector")
+		return
+	}
 	opt := devSet(t)
 	spread := func(o search.Options) float64 {
 		r, err := newRun(RoutingOptions{Corpus: opt.Corpus, Queries: opt.Queries, Search: o})
@@ -235,6 +244,10 @@ func TestNoFoldIsFarFromTheRest(t *testing.T) {
 // Keywords and text together find more than either alone.
 func TestTheRouterBeatsItsParts(t *testing.T) {
 	t.Parallel()
+	if race.Enabled {
+		t.Log("figures are the same under the race detector")
+		return
+	}
 	measure := func(mode string, noRetrieve bool) Figures {
 		opt := devSet(t)
 		opt.Mode, opt.Trigger, opt.Route.NoRetrieve = mode, "", noRetrieve

@@ -63,7 +63,7 @@ var shared = []string{
 }
 
 // testOnly are packages that only tests import.
-var testOnly = []string{"search/benchdata", "internal/casetest", "internal/suitetest", "internal/modeltest", "internal/house", "conformance/agentskills", "conformance/blade", "conformance/mastra", "conformance/minara", "conformance/minimax"}
+var testOnly = []string{"search/benchdata", "internal/casetest", "internal/suitetest", "internal/modeltest", "internal/race", "internal/house", "conformance/agentskills", "conformance/blade", "conformance/mastra", "conformance/minara", "conformance/minimax"}
 
 // libraryModules is all that the library rooms may pull in, with the reason.
 var libraryModules = map[string]string{
