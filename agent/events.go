@@ -84,6 +84,7 @@ type SkillEvent struct {
 	// Commands of its text, in order, with what became of them; of one that was not started
 	// too, where a command ended the load.
 	Commands []command.Outcome `json:"-"`
+	Unrun    string            `json:"-"` // why they are off
 }
 
 // CallEvent tells of one tool call. Args are as checked; before the gate has seen

@@ -223,15 +223,12 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 	if t.r.d.HookCommand == nil {
 		return errors.New("commands are not run here")
 	}
-	tool, arg := t.r.shell()
-	args, _ := json.Marshal(map[string]string{arg: hook.Command}) // texts: it cannot fail
-	call := t.gateCall("hook:"+hook.ID, tool, args)
+	tool := t.r.shell()
+	args, _ := json.Marshal(map[string]string{tool.Shell: hook.Command}) // texts: it cannot fail
+	call := t.gateCall("hook:"+hook.ID, tool.Name, args)
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
 	d := t.check(call)
-	p := &pending{call: model.Call{ID: call.ID, Name: tool, Input: args}, tool: t.r.tools[tool], of: hook.Skill}
-	if p.tool != nil {
-		p.spec = p.tool.Spec()
-	}
+	p := &pending{call: model.Call{ID: call.ID, Name: tool.Name, Input: args}, tool: t.r.tools[tool.Name], spec: tool, of: hook.Skill}
 	if d.Verdict == gate.Ask {
 		call.Args = d.Args
 		d = t.confirm(p, call, d)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,20 +9,19 @@ import (
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/toolset"
 )
 
 // shellTool is the tool that a command of a text is a call of where a turn has none for
 // shell commands, and shellArg its argument.
 const shellTool, shellArg = "bash", "command"
 
-// shell returns the turn's tool for shell commands and its argument.
-func (r *Runner) shell() (tool, arg string) {
-	for _, s := range r.specs {
-		if s.Shell != "" {
-			return s.Name, s.Shell
-		}
+// shell returns the turn's tool for shell commands.
+func (r *Runner) shell() toolset.Spec {
+	if i := slices.IndexFunc(r.specs, func(s toolset.Spec) bool { return s.Shell != "" }); i >= 0 {
+		return r.specs[i]
 	}
-	return shellTool, shellArg
+	return toolset.Spec{Name: shellTool, Shell: shellArg, Runs: true}
 }
 
 const textSchema = `{"type":"object","properties":{"command":{"type":"string","minLength":1}},"required":["command"],"additionalProperties":false}`
@@ -38,7 +38,7 @@ func (d textDoor) Decide(ctx context.Context, loading gate.ActiveSkill, calls []
 	var open []Question
 	var places []int
 	for i, c := range calls {
-		q := Question{Call: t.textCall(loading, c), Active: t.behalf(), For: c.Skill, Line: c.Line}
+		q := Question{Call: t.textCall(loading, c), Tool: t.r.shell(), Active: t.behalf(), For: c.Skill, Line: c.Line}
 		got, err := t.r.d.Gate.Check(ctx, q.Call)
 		if err != nil {
 			t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
@@ -94,7 +94,7 @@ func (d textDoor) ask(ctx context.Context, open []Question) []command.Decision {
 // commandDecision is the gate's answer in the words of a text. That nobody can be asked is
 // told apart from a refusal: a person can allow the one.
 func commandDecision(d gate.Decision) command.Decision {
-	out := command.Decision{Verdict: command.Refuse, Rule: d.Code, Reason: d.Reason}
+	out := command.Decision{Verdict: command.Refuse, Rule: cmp.Or(d.Rule, d.Code), Reason: d.Reason}
 	switch {
 	case d.Verdict == gate.Allow:
 		out.Verdict = command.Permit
@@ -107,12 +107,12 @@ func commandDecision(d gate.Decision) command.Decision {
 // textCall is a command of a text as the gate judges it. Of the skill that is loaded no
 // earlier activation counts: it has no say in what its own text may run.
 func (t *turn) textCall(loading gate.ActiveSkill, c command.Call) gate.Call {
-	tool, arg := t.r.shell()
-	args, err := json.Marshal(map[string]string{arg: c.Command})
+	tool := t.r.shell()
+	args, err := json.Marshal(map[string]string{tool.Shell: c.Command})
 	if err != nil {
 		args = nil // a text that JSON cannot hold: the empty call is refused by its schema
 	}
-	call := t.gateCall(fmt.Sprintf("text:%s:%d", c.Skill.Address, c.Line), tool, args)
+	call := t.gateCall(fmt.Sprintf("text:%s:%d", c.Skill.Address, c.Line), tool.Name, args)
 	call.Via, call.Visible, call.Dir = "inline", nil, c.Dir
 	call.Skills = append(slices.DeleteFunc(call.Skills, func(s gate.ActiveSkill) bool {
 		return s.Name == loading.Name && s.Source == loading.Source

@@ -226,6 +226,7 @@ func (e *expansion) permit(ctx context.Context) error {
 		}
 		for _, i := range open {
 			e.jobs[i].fail(ReasonSandbox, unable(able))
+			e.jobs[i].out.Why = able.Error()
 		}
 		return e.ended()
 	}

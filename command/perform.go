@@ -109,6 +109,7 @@ func (j *job) unstarted(err error) {
 		j.fail(ReasonDir, details[ReasonDir])
 	default:
 		j.fail(ReasonSandbox, unable(err))
+		j.out.Why = err.Error()
 	}
 }
 

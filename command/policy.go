@@ -113,7 +113,7 @@ func Effective(host, source Policy, d Decl) Rule {
 		r.On = true
 	}
 	if r.On {
-		r.List = host.List.and(source.List).and(declared)
+		r.List = host.List.And(source.List).And(declared)
 	}
 	return r
 }
@@ -128,9 +128,9 @@ func or(text, other string) string {
 // limits reports whether a list admits only what its prefixes do.
 func (l List) limits() bool { return l.Limited || len(l.Prefixes) > 0 }
 
-// and is the intersection of two lists. Of two prefixes the longer one is left if the
+// And is the intersection of two lists. Of two prefixes the longer one is left if the
 // other is its beginning, word by word; else nothing is.
-func (l List) and(m List) List {
+func (l List) And(m List) List {
 	switch {
 	case !l.limits() && !m.limits():
 		return List{All: l.All || m.All}

@@ -177,7 +177,7 @@ func TestListsIntersectByWords(t *testing.T) {
 		{[]string{"git; id"}, []string{"git"}, nil},
 		{nil, []string{"git"}, nil},
 	} {
-		if got := Prefixes(tt.a...).and(Prefixes(tt.b...)); !slices.Equal(got.Prefixes, tt.want) || !got.Limited {
+		if got := Prefixes(tt.a...).And(Prefixes(tt.b...)); !slices.Equal(got.Prefixes, tt.want) || !got.Limited {
 			t.Errorf("%q and %q: %+v, want %q", tt.a, tt.b, got, tt.want)
 		}
 	}

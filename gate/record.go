@@ -90,10 +90,15 @@ func (s *FileSink) endLastLine() error {
 
 // Record implements Sink.
 func (s *FileSink) Record(ctx context.Context, r Row) error {
+	return s.Append(ctx, r)
+}
+
+// Append writes any value as a line, as Record does: a file of its own for other records.
+func (s *FileSink) Append(ctx context.Context, v any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	line, err := json.Marshal(r)
+	line, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("gate record: %w", err)
 	}

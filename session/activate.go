@@ -58,6 +58,7 @@ type Activation struct {
 	ToolNames        []string
 	Scripts          []string          // what can be run of it, sorted; listed, not opened
 	Commands         []command.Outcome // of its text, in order; nil = it had none, or they are off
+	Unrun            string            // why commands of its text are off: "2 inline commands were not run: …"
 	Record           *registry.Record
 
 	// Resumed says that it was started in a former process: its grants do not hold until

@@ -96,7 +96,7 @@ func (t *Turn) expand(ctx context.Context, r Request, c *candidate, values comma
 	c.act.Commands = out.Commands
 	c.diags = append(c.diags, out.Diagnostics...)
 	if out.Note != "" {
-		c.notes = append(c.notes, out.Note)
+		c.notes, c.act.Unrun = append(c.notes, out.Note), out.Note
 	}
 	if o.Rule.Why == command.OffUntrusted {
 		c.dropped = append(c.dropped, c.effectDropped("inline commands"))
@@ -111,7 +111,7 @@ func (c *candidate) kept(t *Turn, r Request) bool {
 	if former == nil || former.Digest != c.act.Digest || former.Args != c.act.Args && (r.Replace || former.placeholders) {
 		return false
 	}
-	c.act.Commands = former.Commands
+	c.act.Commands, c.act.Unrun = former.Commands, former.Unrun
 	if r.Replace {
 		c.text, c.act.Text = former.Text, former.Text
 	}

@@ -29,7 +29,7 @@ func askVerb() verb {
 	var o askOptions
 	return verb{
 		name: "ask", args: "REQUEST…", min: 1, max: -1, group: groupRun,
-		effects: effects{reads: true, writes: true, network: true},
+		effects: effects{reads: true, writes: true, network: true, runsCode: true},
 		short:   "one turn: find, choose, load and answer",
 		long: "With a model the loop runs and the answer is streamed. Without one, or with --offline, everything\n" +
 			"up to the call is done and the plan is shown; exit code 1 means that no skill fits.\n" +
@@ -122,9 +122,11 @@ type askJSON struct {
 }
 
 type activatedJSON struct {
-	Name   string `json:"name"`
-	By     string `json:"by"`
-	Digest string `json:"digest"`
+	Name     string        `json:"name"`
+	By       string        `json:"by"`
+	Digest   string        `json:"digest"`
+	Commands []commandJSON `json:"commands"` // of its text
+	Unrun    string        `json:"unrun"`    // why they are off; "" = they are not
 
 	Fork *forkJSON `json:"fork,omitempty"` // of a plan: a sub-agent would carry it out
 }
@@ -156,6 +158,8 @@ type refusedJSON struct {
 	Name    string `json:"name"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
+
+	Commands []commandJSON `json:"commands"` // of a text whose load a command ended
 }
 
 func newAskJSON(mode string) askJSON {
@@ -168,10 +172,12 @@ func newAskJSON(mode string) askJSON {
 // started notes what became of a skill that was asked for.
 func (d *askJSON) started(e agent.SkillEvent) {
 	if e.Code != "" {
-		d.Refused = append(d.Refused, refusedJSON{e.Name, e.Code, e.Message})
+		d.Refused = append(d.Refused, refusedJSON{e.Name, e.Code, e.Message, commandsJSON(e.Commands)})
 		return
 	}
-	d.Activated = append(d.Activated, activatedJSON{Name: e.Name, By: e.By, Digest: e.Digest})
+	d.Activated = append(d.Activated, activatedJSON{
+		Name: e.Name, By: e.By, Digest: e.Digest, Commands: commandsJSON(e.Commands), Unrun: e.Unrun,
+	})
 }
 
 func (d *askJSON) routed(res route.Result) {
@@ -248,6 +254,9 @@ func (r *run) turnOffline(ctx context.Context, s *deft.Session, in agent.Input) 
 	r.foundLine(p.Snapshot, p.Plan.Catalog)
 	if !r.globals.json {
 		r.planText(doc, p)
+		for _, e := range p.Skills {
+			r.commandsText(e)
+		}
 		if doc.Text != "" {
 			r.out.Text(strings.TrimRight(doc.Text, "\n") + "\n")
 		}

@@ -105,10 +105,12 @@ func (v *viewer) show(e agent.Event) {
 		if e.Skill.Code != "" {
 			v.doc.started(*e.Skill)
 			v.note(safetext.Yellow, "!", "%s", w.Say("ask.refused", e.Skill.Name, e.Skill.Message, e.Skill.Code))
+			v.r.commandsText(*e.Skill)
 		}
 	case agent.SkillActivated:
 		v.doc.started(*e.Skill)
 		v.note(safetext.Cyan, "+", "%s", w.Say("ask.skill_on", e.Skill.Name, w.Say("ask.by_"+e.Skill.By)))
+		v.r.commandsText(*e.Skill)
 	case agent.SkillCleared:
 		v.note(safetext.Cyan, "-", "%s", w.Say("ask.skill_off", e.Skill.Name))
 	case agent.TextDelta:

@@ -14,14 +14,14 @@ import (
 // maxBuildFile bounds what is read of one build file.
 const maxBuildFile = 256 << 10
 
-// command is one line that a person runs in a project.
-type command struct{ what, line string }
+// buildCommand is one line that a person runs in a project.
+type buildCommand struct{ what, line string }
 
 // project is what the build files of a directory say.
 type project struct {
 	name     string
 	kinds    []string // "Go module", …
-	commands []command
+	commands []buildCommand
 	dirs     []string
 }
 
@@ -33,14 +33,14 @@ var buildFiles = []struct {
 	{"go.mod", "Go module", goModule},
 	{"package.json", "Node package", nodePackage},
 	{"pyproject.toml", "Python project", pythonProject},
-	{"Cargo.toml", "Rust crate", fixed(`(?m)^name\s*=\s*"([^"]+)"`, command{"build", "cargo build"}, command{"test", "cargo test"}, command{"lint", "cargo clippy"})},
-	{"pom.xml", "Maven project", fixed("", command{"build", "mvn package"}, command{"test", "mvn test"})},
-	{"build.gradle", "Gradle project", fixed("", command{"build", "./gradlew build"}, command{"test", "./gradlew test"})},
-	{"build.gradle.kts", "Gradle project", fixed("", command{"build", "./gradlew build"}, command{"test", "./gradlew test"})},
-	{"CMakeLists.txt", "CMake project", fixed(`(?mi)^\s*project\(\s*([\w.-]+)`, command{"build", "cmake -B build && cmake --build build"}, command{"test", "ctest --test-dir build"})},
-	{"composer.json", "PHP package", fixed(`"name"\s*:\s*"([^"]+)"`, command{"install", "composer install"})},
-	{"Gemfile", "Ruby project", fixed("", command{"install", "bundle install"})},
-	{"mix.exs", "Elixir project", fixed(`app:\s*:(\w+)`, command{"build", "mix compile"}, command{"test", "mix test"})},
+	{"Cargo.toml", "Rust crate", fixed(`(?m)^name\s*=\s*"([^"]+)"`, buildCommand{"build", "cargo build"}, buildCommand{"test", "cargo test"}, buildCommand{"lint", "cargo clippy"})},
+	{"pom.xml", "Maven project", fixed("", buildCommand{"build", "mvn package"}, buildCommand{"test", "mvn test"})},
+	{"build.gradle", "Gradle project", fixed("", buildCommand{"build", "./gradlew build"}, buildCommand{"test", "./gradlew test"})},
+	{"build.gradle.kts", "Gradle project", fixed("", buildCommand{"build", "./gradlew build"}, buildCommand{"test", "./gradlew test"})},
+	{"CMakeLists.txt", "CMake project", fixed(`(?mi)^\s*project\(\s*([\w.-]+)`, buildCommand{"build", "cmake -B build && cmake --build build"}, buildCommand{"test", "ctest --test-dir build"})},
+	{"composer.json", "PHP package", fixed(`"name"\s*:\s*"([^"]+)"`, buildCommand{"install", "composer install"})},
+	{"Gemfile", "Ruby project", fixed("", buildCommand{"install", "bundle install"})},
+	{"mix.exs", "Elixir project", fixed(`app:\s*:(\w+)`, buildCommand{"build", "mix compile"}, buildCommand{"test", "mix test"})},
 	{"Makefile", "Makefile", targets("make")},
 	{"justfile", "justfile", targets("just")},
 }
@@ -88,7 +88,7 @@ func (p *project) add(what, line string) {
 			return
 		}
 	}
-	p.commands = append(p.commands, command{what, line})
+	p.commands = append(p.commands, buildCommand{what, line})
 }
 
 // plainWord bounds what is copied from a build file into text that a model reads.
@@ -150,7 +150,7 @@ func pythonProject(p *project, dir, text string) {
 }
 
 // fixed is for tools whose commands are the same in every project.
-func fixed(name string, commands ...command) func(*project, string, string) {
+func fixed(name string, commands ...buildCommand) func(*project, string, string) {
 	return func(p *project, _, text string) {
 		if name != "" {
 			if m := regexp.MustCompile(name).FindStringSubmatch(text); m != nil {

@@ -23,7 +23,7 @@ func chatVerb() verb {
 	var o askOptions
 	return verb{
 		name: "chat", max: 0, group: groupRun, joins: true,
-		effects: effects{reads: true, writes: true, network: true},
+		effects: effects{reads: true, writes: true, network: true, runsCode: true},
 		short:   "a conversation: each line of standard input is one turn",
 		long: "Skills that were started stay active, and the model knows what was said before. Changes of\n" +
 			"skills, and what other runs of deft decide meanwhile, count from the next line on. Without a\n" +

@@ -77,6 +77,10 @@ func (t terminal) line(ctx context.Context) (string, error) {
 // they cannot look like part of the question.
 func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	w := t.r.words
+	if len(q.Together) > 0 {
+		t.together(p, q)
+		return
+	}
 	name := safetext.Clip(safetext.Line(q.Call.Tool), 64)
 	p.Printf("\n%s\n", p.Paint(safetext.Bold, w.Say("confirm.head", name, q.Decision.Tier.String(), q.Decision.Reason)))
 	p.Printf("  %s\n", w.Say("confirm.where", q.Call.Dir, orElse(q.Call.Placement, "local")))
@@ -86,13 +90,20 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	for _, a := range q.Active {
 		p.Printf("  %s\n", w.Say("confirm.skill", safetext.Clip(safetext.Line(a.Name), 64), a.SourceID, a.Location))
 	}
-	if len(q.Active) == 0 {
+	if q.For.Name != "" {
+		p.Printf("  %s\n", t.text(q))
+	} else if len(q.Active) == 0 {
 		p.Printf("  %s\n", w.Say("confirm.no_skill"))
 	}
 	t.confined(p, q)
+	t.arguments(p, q.Call.Args)
+}
+
+// arguments prints all of a call's arguments, sorted by name.
+func (t terminal) arguments(p *safetext.Printer, raw json.RawMessage) {
 	var args map[string]json.RawMessage
-	if json.Unmarshal(q.Call.Args, &args) != nil {
-		p.Printf("  %s\n", string(q.Call.Args))
+	if json.Unmarshal(raw, &args) != nil {
+		p.Printf("  %s\n", string(raw))
 		return
 	}
 	keys := make([]string, 0, len(args))

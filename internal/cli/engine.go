@@ -57,7 +57,7 @@ func (r *run) options() deft.Options {
 		Dialect: skill.Dialect(g.dialect), Sources: g.sources, OnlySources: g.onlySources, Clients: c.Clients,
 		NoExternal: !c.External, NoWalkUp: !c.WalkUp, QuietCopies: !c.DuplicateWarn, CacheDir: r.dirs.Cache,
 		Cooldown: cooldown(c.Tuning.Refresh), Blocking: c.Tuning.Refresh.Blocking,
-		Ceilings: r.ceilings(), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
+		Ceilings: r.paths(c.Tuning.Walk.Ceilings), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(),
 	}
@@ -70,8 +70,8 @@ func (r *run) options() deft.Options {
 		// An error is of strict lists only.
 		o.MiniMax.Selected, _ = builtin.Selection(list, false)
 	}
-	if r.record != nil {
-		o.Record = r.record
+	if r.verb.effects.runsCode && !r.writing.dryRun {
+		o.Record = r
 	}
 	o.Search.Embedder = r.vectors
 	if r.news != nil {
@@ -85,18 +85,6 @@ func (r *run) options() deft.Options {
 
 // cooldown is the pause between two checks; the engine takes nothing for its default.
 func cooldown(c config.Refresh) time.Duration { return max(time.Duration(c.Cooldown), 1) }
-
-// ceilings returns where the walk-up ends, "~" replaced.
-func (r *run) ceilings() []string {
-	var out []string
-	for _, c := range r.config.Tuning.Walk.Ceilings {
-		if rest, ok := strings.CutPrefix(c, "~"); ok {
-			c = filepath.Join(r.dirs.Home, rest)
-		}
-		out = append(out, c)
-	}
-	return out
-}
 
 // offPlaces are the sources that the settings turn off: explain says so of a skill
 // that lies only there.
@@ -116,6 +104,9 @@ func (r *run) offPlaces() []source.Place {
 	}
 	return out
 }
+
+// policyOf reads what the settings say of a source's commands and hooks.
+var policyOf = map[string]source.Policy{"allow": source.PolicyAllow, "inherit": source.PolicyInherit, "deny": source.PolicyDeny}
 
 // registered says which versions of plugins the settings name, as they stand now.
 func (r *run) registered(context.Context) []source.RegisteredPlugin {
@@ -159,6 +150,7 @@ func (r *run) configured(ctx context.Context) []source.Source {
 			if item.Namespace != "" {
 				s = source.Namespaced(s, item.Namespace)
 			}
+			s = source.WithPolicies(s, policyOf[item.Shell], policyOf[item.Hooks])
 			if item.Trust != "" {
 				s = source.WithTrust(s, source.Trust(item.Trust))
 			}
@@ -234,9 +226,6 @@ func (r *run) modelText(ctx context.Context, rec *registry.Record) (string, erro
 	}
 	return strings.Join(texts, "\n\n") + "\n", nil
 }
-
-// recordFile is where the gate's decisions are kept.
-func (r *run) recordFile() string { return filepath.Join(r.dirs.State, "gate.jsonl") }
 
 // completeNames offers the names of skills to a shell.
 func (a *app) completeNames(ctx context.Context, part string) []string {

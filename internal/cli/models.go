@@ -81,11 +81,9 @@ func (r *run) build(c model.Choice) (model.Model, error) {
 // session opens the conversation of one ask.
 func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft.Session, error) {
 	if m != nil && !r.writing.dryRun {
-		sink, err := gate.OpenFileSink(r.recordFile())
-		if err != nil {
-			return nil, fail(Damaged, "gate_record", "%s", err).hinted("hint.record")
+		if _, err := r.sink(r.recordFile()); err != nil {
+			return nil, err // before a provider is asked
 		}
-		r.record = sink
 	}
 	e, err := r.open(ctx)
 	if err != nil {
@@ -99,9 +97,9 @@ func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft
 		if o.Project, err = agent.ReadAgentsMD(r.cwd); err != nil {
 			r.hintf("%s", err)
 		}
-		if r.proc.StdinTerminal {
-			o.Confirm = terminal{r}
-		}
+	}
+	if r.proc.StdinTerminal {
+		o.Confirm = terminal{r}
 	}
 	return e.NewSession(ctx, o)
 }

@@ -255,9 +255,9 @@ type run struct {
 	saved   []store.SkillState
 	// followed are the switches that were handed on, by their former keys.
 	followed map[string]store.SkillState
-	record   *gate.FileSink // of the gate; nil for verbs that call no tool
+	records  map[string]*gate.FileSink // what is recorded, by file; guarded by recording
 
-	opening, reading sync.Mutex
+	opening, reading, recording sync.Mutex
 }
 
 // close frees what the run opened.
@@ -269,8 +269,8 @@ func (r *run) close() error {
 	if r.store != nil {
 		errs = append(errs, r.store.Close())
 	}
-	if r.record != nil {
-		errs = append(errs, r.record.Close())
+	for _, sink := range r.records {
+		errs = append(errs, sink.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -2,9 +2,13 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/command/sandbox"
+	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -20,9 +24,40 @@ func (a *app) box() *sandbox.Box {
 // commands says how what skills want to have run is confined in this run. Data and cache
 // are no folders of ours in this sense: the first holds skills, the second nothing secret.
 func (r *run) commands() deft.Commands {
-	return deft.Commands{
+	c := deft.Commands{
 		Box: r.app.box(), TempRoot: r.proc.Getenv("TMPDIR"), Own: []string{r.dirs.Config, r.dirs.State, r.dirs.Run},
+		Record: r.recordCommand, Hooks: r.config.Commands.Hooks,
+		Read: r.paths(r.config.Commands.Read), Write: r.paths(r.config.Commands.Write), PassEnv: r.config.Commands.PassEnv,
 	}
+	set := r.config.Commands
+	if level, err := sandbox.ParseLevel(set.Level); err == nil {
+		c.Least = &level
+	}
+	c.Inline = command.Policy{Mode: command.Allow}
+	for _, in := range []config.Inline{set.User, set.Project} {
+		if in.Off {
+			c.Inline.Mode = command.Deny
+		}
+		if in.Allow != nil {
+			c.Inline.List = c.Inline.List.And(command.Prefixes(in.Allow...))
+		}
+	}
+	if !r.verb.effects.runsCode || r.writing.dryRun {
+		c.Inline = command.Policy{Mode: command.Deny, Off: "nothing is run here"}
+	}
+	return c
+}
+
+// paths returns paths of the settings, "~" replaced.
+func (r *run) paths(list []string) []string {
+	var out []string
+	for _, p := range list {
+		if rest, ok := strings.CutPrefix(p, "~"); ok {
+			p = filepath.Join(r.dirs.Home, rest)
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // signalsABI is the version of Landlock from which signals to other processes of the same
@@ -44,7 +79,13 @@ func (r *run) sandboxChecks(ctx context.Context) []check {
 	case f.ABI < signalsABI:
 		top.Message += "; " + r.words.Say("doctor.sandbox_signals", f.ABI)
 	}
-	return append([]check{top}, r.sandboxParts(f)...)
+	list := []check{top}
+	if level, err := sandbox.ParseLevel(r.config.Commands.Level); err == nil && level < sandbox.Files {
+		list = append(list, check{
+			ID: "sandbox_lowered", Level: skill.LevelWarning, Message: r.words.Say("doctor.sandbox_lowered", level), Fix: r.words.Say("doctor.sandbox_lowered_fix"),
+		})
+	}
+	return append(list, r.sandboxParts(f)...)
 }
 
 // sandboxParts tells of each means of confining by itself.

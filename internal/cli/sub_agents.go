@@ -66,7 +66,7 @@ func (v *viewer) sub(path string, e agent.Event) {
 		doc := v.subDoc(path)
 		doc.Stop, doc.Usage = string(s.Stop), usageJSON{s.Usage.Input, s.Usage.Output}
 		for _, m := range s.Missing {
-			doc.Missing = append(doc.Missing, refusedJSON{m.Name, m.Code, m.Message})
+			doc.Missing = append(doc.Missing, refusedJSON{m.Name, m.Code, m.Message, commandsJSON(nil)})
 			v.note(safetext.Yellow, in+"!", "%s", w.Say("ask.refused", m.Name, m.Message, m.Code))
 		}
 		v.note(safetext.Cyan, in+"«", "%s", w.Say("ask.sub_off", s.ID, string(s.Stop)))

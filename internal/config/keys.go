@@ -40,7 +40,9 @@ type SourceItem struct {
 	Trust    string   `json:"trust"`    // "" = the default of its kind
 	// Namespace stands before the names of its skills, as a plugin's does; "" = nothing.
 	Namespace string `json:"namespace"`
-	Off       bool   `json:"off"` // enabled: false
+	Shell     string `json:"shell"` // of its inline commands: allow, inherit or deny; "" = as its kind
+	Hooks     string `json:"hooks"` // of its hooks, likewise
+	Off       bool   `json:"off"`   // enabled: false
 	From      From   `json:"from"`
 	Base      string `json:"-"` // the folder that Path counts from
 }
@@ -103,6 +105,7 @@ type Config struct {
 	Models        map[string]Provider
 	Permissions   Permissions // rules for tools, of every file
 	Policy        Policy
+	Commands      Commands // sandbox, inline, hooks
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
 	// folder's file only what is stricter counts.
 	ProjectTrusted bool
@@ -157,7 +160,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "models", Value: c.Models},
 	}
 	values = append(values, c.ruleSettings()...)
-	values = append(values, c.Tuning.settings()...)
+	values = append(append(values, c.Tuning.settings()...), c.Commands.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}
@@ -184,6 +187,10 @@ var kinds = []string{"managed", "project", "agent", "user", "plugin", "package"}
 
 // trusts are the trusts that a person may give a source of their own.
 var trusts = []string{"trusted", "workspace", "untrusted", "pending", "denied"}
+
+// policies are what a person may say of the commands and hooks of a source; a project's
+// file may only deny.
+var policies = []string{"allow", "inherit", "deny"}
 
 func oneOf(list []string) func(string) bool {
 	return func(s string) bool { return slices.Contains(list, s) }

@@ -190,7 +190,7 @@ func unknownFix(known table) string {
 // keys lists the keys of a file. A project's file has fewer: it may only tighten.
 func (l *loader) keys() table {
 	if l.level == Project {
-		return l.with(l.ruleKeys(), table{"skills": func(key string, _, v *yaml.Node) {
+		return l.with(l.with(l.ruleKeys(), l.commandKeys()), table{"skills": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table {
 				keys := l.lists(&l.config.Project)
 				keys["sources"] = l.sources
@@ -202,7 +202,7 @@ func (l *loader) keys() table {
 	sub := func(keys table) setter {
 		return func(key string, _, v *yaml.Node) { l.mapping(v, key+".", func() table { return keys }) }
 	}
-	return l.with(l.ruleKeys(), table{
+	return l.with(l.with(l.ruleKeys(), l.commandKeys()), table{
 		"skills": sub(l.with(l.lists(&c.User), table{
 			"external": sub(table{
 				"enabled": l.boolean(&c.External), "walkUp": l.boolean(&c.WalkUp),
@@ -332,6 +332,12 @@ func (l *loader) source(key string, n *yaml.Node) (SourceItem, bool) {
 		"priority": l.number(&priority),
 		"enabled":  l.boolean(&enabled),
 	}
+	modes := policies
+	if l.level == Project {
+		modes = []string{"deny"}
+	}
+	keys["shell"] = l.text(&item.Shell, oneOf(modes), strings.Join(modes, ", "))
+	keys["hooks"] = l.text(&item.Hooks, oneOf(modes), strings.Join(modes, ", "))
 	if l.level == User {
 		keys["trust"] = l.text(&item.Trust, oneOf(trusts), strings.Join(trusts, ", "))
 		keys["namespace"] = l.text(&item.Namespace, prefixName, "a name without blanks, colons, slashes and @")

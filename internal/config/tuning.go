@@ -138,7 +138,7 @@ func (l *loader) settle() {
 // userKeys are the keys that a project's file cannot set, whoever trusts the folder.
 var userKeys = []string{
 	"skills.external", "skills.clients", "skills.plugins", "skills.walk", "skills.profiles", "skills.trust", "skills.builtin", "skills.watch",
-	"skills.refresh", "model", "models", "policy.tier_overrides", "policy.programs", "policy.strict_stage",
+	"skills.refresh", "model", "models", "policy.tier_overrides", "policy.programs", "policy.strict_stage", "sandbox", "hooks",
 }
 
 // usersOnly reports a key that a project's file may not hold; false for any other.
