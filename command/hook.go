@@ -85,7 +85,7 @@ func hookType(kind string) bool {
 // hookForms says which forms a dialect reads; a dialect without a row ignores hooks.
 var hookForms = map[skill.Dialect]struct {
 	list, events bool
-	only         [2]string // the one pair of event and type that acts; others are inert
+	only         [2]string // the one pair of event and type that acts; every other one is read and inert
 }{
 	"":               {list: true, events: true},
 	skill.Deft:       {list: true, events: true},
@@ -98,9 +98,9 @@ var hookForms = map[skill.Dialect]struct {
 // YAML or JSON gave. An entry that cannot be read is left out with a diagnostic; the
 // others stay.
 func ParseHooks(v any, d skill.Dialect) ([]Hook, []skill.Diagnostic) {
-	r := hookReader{}
 	v = simple(v)
 	forms, known := hookForms[d]
+	r := hookReader{only: forms.only}
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
@@ -123,15 +123,11 @@ func ParseHooks(v any, d skill.Dialect) ([]Hook, []skill.Diagnostic) {
 	default:
 		r.note("hook_type", "hooks is neither a list of hooks nor a map from event to hooks")
 	}
-	if forms.only[0] != "" {
-		for i := range r.hooks {
-			r.hooks[i].Inert = r.hooks[i].Event != forms.only[0] || r.hooks[i].Type != forms.only[1]
-		}
-	}
 	return r.hooks, r.out
 }
 
 type hookReader struct {
+	only  [2]string // of the dialect
 	hooks []Hook
 	out   []skill.Diagnostic
 	index int
@@ -175,6 +171,7 @@ func (r *hookReader) add(event string, m map[string]any, matcher []string) {
 	r.index++
 	kind, _ := simple(m["type"]).(string)
 	rule, known := hookEvents[event]
+	inert := r.only[0] != "" && r.only != [2]string{event, kind}
 	switch {
 	case !known:
 		r.note("hook_event", "hook %d: event %q is unknown", index, event)
@@ -182,15 +179,15 @@ func (r *hookReader) add(event string, m map[string]any, matcher []string) {
 	case !hookType(kind):
 		r.note("hook_type", "hook %d: type %q is unknown", index, kind)
 		return
-	case !slices.Contains(rule.types, kind):
+	case !inert && !slices.Contains(rule.types, kind):
 		r.note("hook_pair", "hook %d: %s does nothing at %s", index, kind, event)
 		return
 	case len(r.hooks) == maxHooks:
 		r.note("hook_limit", "hook %d: a skill has at most %d hooks", index, maxHooks)
 		return
 	}
-	h := Hook{Event: event, Type: kind, Index: index, matcher: matcher}
-	if why := h.fill(m); why != "" {
+	h := Hook{Event: event, Type: kind, Index: index, Inert: inert, matcher: matcher}
+	if why := h.fill(m); why != "" && !inert {
 		r.note("hook_value", "hook %d: %s", index, why)
 		return
 	}

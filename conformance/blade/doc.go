@@ -18,5 +18,7 @@
 //	effects_test.go  J: patches and layers
 //	inline_test.go   G: inline commands; those of Z that are about them
 //	apart_test.go    Z: what is not reproduced, with what is in its place
+//	hooks_test.go    K: hooks
+//	differs_test.go  the rows that deft does not keep
 //	loop_test.go     H, J: what concerns a whole turn
 package blade
