@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/command/sandbox"
+	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/suitetest"
 )
 
 // shop runs the commands of a body in a workspace, at the level that every machine has.
@@ -402,4 +405,39 @@ func TestBlade_Z10_truthy_text_prefix(t *testing.T) {
 func TestBlade_Z13_unclosed_fence(t *testing.T) {
 	t.Parallel()
 	shopOf(t).gives("!`echo a`\n```\n!`echo b`\n", "a\n```\n!`echo b`\n")
+}
+
+// The whole way: the tool loads a skill that a person trusts, its commands are judged and
+// run, and then its arguments are put in. What a command printed is not read again.
+func TestCommandsRunWhenTheToolLoadsASkill(t *testing.T) {
+	t.Parallel()
+	s := shopOf(t)
+	put(t, filepath.Join(s.options.Home, "own/x/SKILL.md"), "---\nname: x\ndescription: d\n---\nOn {{args}}: !`touch made && echo one` !`echo {{args}}` !`exit 3`\n")
+	e := suitetest.Engine(t, deft.Options{
+		Workspace: s.work, Home: s.options.Home, Environ: s.options.Host, Dialect: dialect, NoBuiltin: true, NoFiles: true,
+		Sources:  []string{filepath.Join(s.options.Home, "own")},
+		Commands: deft.Commands{Box: s.options.Box, Least: s.options.Least},
+	})
+	for auto, body := range map[gate.Tier]string{
+		gate.AlwaysConfirm: "On !`echo no`: one {{args}} (unavailable)", gate.ReadOnly: "On !`echo no`: (unavailable) {{args}} (unavailable)",
+	} {
+		session, err := e.NewSession(t.Context(), deft.SessionOptions{Auto: auto})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn, err := session.Begin(t.Context(), deft.Input{Text: "go", Origin: gate.Interactive, Principal: "user"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := called(turn, loader(), "{\"skill\":\"x\",\"args\":\"!`echo no`\"}")
+		if r.IsError || !strings.Contains(r.Text, "\n\n---\n\n"+body+"\n\n---\n\n") {
+			t.Errorf("%s: %s", auto, r.Text)
+		}
+		made := os.Remove(filepath.Join(s.work, "made")) == nil
+		want(t, auto.String()+" ran what changes something", made, auto == gate.AlwaysConfirm)
+		turn.End()
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -191,6 +191,12 @@ func TestBlade_E18_no_command_parser(t *testing.T) {
 	t.Parallel()
 	d, _ := own(t, "Body.", "user-invocable: true")
 	want(t, "for people", record(t, d.r.Snapshot(), "x").Skill.Meta.UserInvocable, true)
+	d.turn.End()
+	turn, err := d.s.Begin(t.Context(), session.TurnInput{Text: "/x now"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End()
 	want(t, "active", len(d.s.Active()), 0)
 }
 
