@@ -6,11 +6,12 @@
 // not run: the error is an [*UnavailableError], no process is started, and nothing falls
 // back to less.
 //
-// Above the level none a program is started by the helper: the own binary once more (see
-// [Helper]), which gets a plan on descriptor 3, confines one thread by it, starts the
-// program from that thread, and answers on descriptor 4. The helper stays until the last
-// process of the run is gone, and ends them all when descriptor 3 is closed: also when
-// the host is killed.
+// On Linux, above the level none, a program is started by the helper: the own binary once
+// more (see [Helper]), which gets a plan on descriptor 3, confines one thread by it, starts
+// the program from that thread, and answers on descriptor 4. The helper stays until the
+// last process of the run is gone, and ends them all when descriptor 3 is closed: also when
+// the host is killed. On macOS the helper becomes the program; on Windows a job object
+// holds it, and there is none.
 //
 // What belongs here: levels, what may be read and written ([Policy]), the limits of a
 // run, the helper, the probe. What may not come in: skills, rules of who may run what,
@@ -29,6 +30,8 @@
 //	the level full by bubblewrap        bwrap_linux.go
 //	what this machine can do            probe.go, probe_linux.go
 //	macOS: the profile's text           profile.go
+//	macOS: the helper, who belongs      helper_darwin.go, start_darwin.go, family_darwin.go
+//	Windows: the job of a run           job_windows.go
 //
 // The wall is proved by escape_test.go: each test tries to get out.
 package sandbox

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"os"
 	"runtime"
 	"syscall"
@@ -29,16 +28,6 @@ type helper struct {
 	report *json.Encoder
 	pid    int // of the program
 }
-
-// stepError names the step that could not be done.
-type stepError struct {
-	step string
-	err  error
-}
-
-func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
-
-func (e *stepError) Unwrap() error { return e.err }
 
 // help is the helper's life: read the plan, confine, start, wait, leave nothing behind. It
 // keeps its main thread out of all that binds the run: that one answers to the host.
@@ -77,20 +66,7 @@ func help() int {
 }
 
 func (h *helper) fail(err error) {
-	e := event{Step: "helper", Error: err.Error()}
-	var step *stepError
-	if errors.As(err, &step) {
-		e.Step, e.Error = step.step, step.err.Error()
-	}
-	var no syscall.Errno
-	if errors.As(err, &no) {
-		e.Errno = int(no)
-	}
-	var path *os.PathError
-	if errors.As(err, &path) {
-		e.Error = path.Path
-	}
-	_ = h.report.Encode(e) // without a reader there is nobody to tell
+	_ = h.report.Encode(failure(err)) // without a reader there is nobody to tell
 }
 
 // prepare does what binds the helper as well. No step may be left out: the first error

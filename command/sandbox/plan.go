@@ -22,6 +22,7 @@ type plan struct {
 	Rules     []rule  `json:"rules,omitempty"`
 	Network   bool    `json:"network,omitempty"`
 	Mounts    *mounts `json:"mounts,omitempty"`
+	Profile   string  `json:"profile,omitempty"` // of macOS, in place of rules
 	Try       *trial  `json:"try,omitempty"`
 
 	by string // bubblewrap's path, for a run at full by it; not told to the helper

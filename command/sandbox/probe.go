@@ -1,5 +1,7 @@
 package sandbox
 
+import "slices"
+
 // Finding is what was found out about one means of confining.
 type Finding struct {
 	OK     bool
@@ -15,6 +17,7 @@ type Findings struct {
 	Seccomp    Finding // refusing system calls
 	Namespaces Finding // the level full from this process
 	Bwrap      Finding // the level full by bubblewrap
+	Seatbelt   Finding // macOS, where it stands for Landlock and seccomp
 	BwrapPath  string  // bubblewrap, where full is by it; else empty
 }
 
@@ -31,14 +34,19 @@ func (f Findings) Missing(level Level) string {
 	if level <= f.Level {
 		return ""
 	}
-	for _, need := range []struct {
+	type need struct {
 		from Level
 		name string
 		Finding
-	}{
+	}
+	list := []need{
 		{Limits, "helper", f.Helper}, {Files, "landlock", f.Landlock}, {Files, "seccomp", f.Seccomp},
 		{Full, "namespaces", f.Namespaces},
-	} {
+	}
+	if f.Seatbelt != (Finding{}) {
+		list = slices.Replace(list, 1, 3, need{Files, "seatbelt", f.Seatbelt})
+	}
+	for _, need := range list {
 		if level >= need.from && !need.OK {
 			text := need.name + ": " + orElse(need.Detail, "not there")
 			if need.name == "namespaces" && f.Bwrap.Detail != "" {

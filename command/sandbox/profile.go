@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -35,6 +36,8 @@ func Profile(p Policy, temp string) (string, error) {
 		{"deny file-read*", p.Denied},
 		{"allow file-write*", append(slices.Clone(p.Write), temp, "/dev/null")},
 		{"deny file-write*", slices.Concat(p.Denied, p.Protected)},
+		// A protected name can't be led astray by moving what it lies in.
+		{"deny file-write-unlink", p.above()},
 	} {
 		if len(list.paths) == 0 {
 			continue
@@ -45,7 +48,7 @@ func Profile(p Policy, temp string) (string, error) {
 				return "", fmt.Errorf("%w: path %q: a quote, backslash or control character", ErrPolicy, path)
 			}
 			kind := "subpath"
-			if strings.HasPrefix(path, "/dev/") {
+			if strings.HasPrefix(path, "/dev/") || list.verb == "deny file-write-unlink" {
 				kind = "literal"
 			}
 			fmt.Fprintf(&out, "\n  (%s \"%s\")", kind, path)
@@ -58,4 +61,22 @@ func Profile(p Policy, temp string) (string, error) {
 		out.WriteString("(deny network*)\n")
 	}
 	return out.String(), nil
+}
+
+// above returns the directories between what may be written and what is protected in it,
+// each once.
+func (p Policy) above() []string {
+	var out []string
+	for _, name := range p.Protected {
+		for dir := path.Dir(name); ; dir = path.Dir(dir) {
+			inside := func(root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") }
+			if !slices.ContainsFunc(p.Write, inside) || dir == path.Dir(dir) {
+				break
+			}
+			if !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
 }

@@ -16,7 +16,7 @@ import (
 // once, when it is first asked.
 func (a *app) box() *sandbox.Box {
 	a.boxOnce.Do(func() {
-		a.confining = sandbox.New(sandbox.Options{HelperPath: a.proc.Helper, TempRoot: a.proc.Getenv("TMPDIR")})
+		a.confining = sandbox.New(sandbox.Options{HelperPath: a.proc.Helper, TempRoot: orElse(a.proc.Getenv("TMPDIR"), a.proc.Getenv("TEMP"))})
 	})
 	return a.confining
 }
@@ -108,7 +108,7 @@ func (r *run) sandboxParts(f sandbox.Findings) []check {
 			if part.name != "bwrap" || !f.Namespaces.OK {
 				c.Fix = r.words.Say("doctor.sandbox_" + part.name + "_fix")
 			}
-			if part.needed && f.Helper.OK || part.name == "helper" && r.proc.GOOS == "linux" {
+			if r.proc.GOOS == "linux" && (part.needed && f.Helper.OK || part.name == "helper") {
 				c.Level = skill.LevelWarning
 			}
 		}
