@@ -9,6 +9,7 @@ import (
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/route"
+	"github.com/deftskills/deft/skill"
 )
 
 // EventType names what happened.
@@ -85,6 +86,8 @@ type SkillEvent struct {
 	// too, where a command ended the load.
 	Commands []command.Outcome `json:"-"`
 	Unrun    string            `json:"-"` // why they are off
+	// Findings are for people: what of the skill does not count, and why.
+	Findings []skill.Diagnostic `json:"-"`
 }
 
 // CallEvent tells of one tool call. Args are as checked; before the gate has seen

@@ -156,7 +156,7 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 func skillEvent(a session.Activation, by string) SkillEvent {
 	return SkillEvent{
 		Name: a.Name, Address: a.Address, Source: a.SourceID, By: by,
-		Scope: string(a.Scope), Digest: string(a.Digest), Commands: a.Commands, Unrun: a.Unrun,
+		Scope: string(a.Scope), Digest: string(a.Digest), Commands: a.Commands, Unrun: a.Unrun, Findings: a.Findings,
 	}
 }
 

@@ -60,6 +60,7 @@ type Activation struct {
 	Commands         []command.Outcome // of its text, in order; nil = it had none, or they are off
 	Unrun            string            // why commands of its text are off: "2 inline commands were not run: …"
 	Record           *registry.Record
+	Findings         []skill.Diagnostic // for people: what of it does not count, and why
 
 	// Resumed says that it was started in a former process: its grants do not hold until
 	// it is started again.
@@ -221,12 +222,15 @@ type candidate struct {
 }
 
 func (c *candidate) loaded() Loaded {
-	return Loaded{Activation: c.act, Repeat: c.again, Cut: c.short, Diagnostics: slices.Concat(c.diags, c.dropped)}
+	act := c.act
+	act.Findings = slices.Concat(c.diags, c.dropped)
+	return Loaded{Activation: act, Repeat: c.again, Cut: c.short, Diagnostics: act.Findings}
 }
 
 // applied is the patch of the candidate.
 func (c *candidate) applied(t *Turn, set int) Applied {
 	act := c.act
+	act.Findings = slices.Concat(c.diags, c.dropped)
 	return Applied{
 		Patch: Patch{
 			Scope: act.Scope, Owner: Owner{OwnerSkill, act.Address},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
@@ -37,6 +38,25 @@ func (t *Turn) effects(r Request, c *candidate) {
 	c.brought(t)
 	t.hooksOf(c)
 	c.drop()
+	t.approvals(c)
+}
+
+// approvals says which entries of an allow list approve nothing in advance where it is
+// such a list: all of a skill that nobody granted, and those for the whole shell.
+func (t *Turn) approvals(c *candidate) {
+	if c.tools == nil || listMode(t.s.o.Dialect) != gate.PreApprove || len(c.tools.Allow.Entries) == 0 {
+		return
+	}
+	if !c.act.Granted {
+		c.dropped = append(c.dropped, c.effectDropped("pre-approvals"))
+		return
+	}
+	for _, entry := range c.tools.Allow.Entries {
+		if gate.BroadGrant(entry) {
+			c.dropped = append(c.dropped, skill.Finding("gate_broad_grant", "SKILL.md",
+				"%q of skill %q: it stands for every command, and so it approves none in advance", entry, c.act.Name))
+		}
+	}
 }
 
 // brought is what only a skill given in code brings.

@@ -103,6 +103,7 @@ var roomCodes = []CodeSpec{
 	// gate: what rules for tools cannot do.
 	{"gate_bad_rule", LevelError, "write it as Tool or Tool(what it may do)"},
 	{"gate_rule_url", LevelWarning, "write WebFetch(domain:HOST)"},
+	{"gate_broad_grant", LevelWarning, "name the commands that need no approval"},
 	{"gate_tier_override", LevelWarning, "write it in your own config.yaml, with a reason"},
 	{"store_xdg_relative", LevelWarning, "set it to an absolute path"},
 	// store: the state of a machine.

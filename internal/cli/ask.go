@@ -230,6 +230,7 @@ func (r *run) turnOffline(ctx context.Context, s *deft.Session, in agent.Input) 
 	doc.routed(p.Plan.Route)
 	for _, e := range p.Skills {
 		doc.started(e)
+		r.report(e.Findings)
 	}
 	for _, t := range p.Tools {
 		doc.Tools = append(doc.Tools, toolJSON{t.Name, t.Decision.Tier.String(), string(t.Decision.Verdict), t.Decision.Reason})

@@ -111,6 +111,7 @@ func (v *viewer) show(e agent.Event) {
 		v.doc.started(*e.Skill)
 		v.note(safetext.Cyan, "+", "%s", w.Say("ask.skill_on", e.Skill.Name, w.Say("ask.by_"+e.Skill.By)))
 		v.r.commandsText(*e.Skill)
+		v.r.report(e.Skill.Findings)
 	case agent.SkillCleared:
 		v.note(safetext.Cyan, "-", "%s", w.Say("ask.skill_off", e.Skill.Name))
 	case agent.TextDelta:
