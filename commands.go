@@ -3,6 +3,7 @@ package deft
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,7 +65,12 @@ func (r *runs) Run(ctx context.Context, q command.Request) (command.Result, erro
 	if err != nil {
 		return command.Result{Exit: -1}, err
 	}
-	return runner.Run(ctx, q)
+	if q.Env, err = r.environ(ctx, q.Skill, q.Env); err != nil {
+		return command.Result{Exit: -1}, err
+	}
+	res, err := runner.Run(ctx, q)
+	r.e.vault.hideIn(&res)
+	return res, err
 }
 
 // RunScript runs one script of a skill; see command.Runner.
@@ -73,7 +79,32 @@ func (r *runs) RunScript(ctx context.Context, q command.ScriptRequest) (command.
 	if err != nil {
 		return command.Result{Exit: -1}, err
 	}
-	return runner.RunScript(ctx, q)
+	if q.Env, err = r.environ(ctx, q.Skill, q.Env); err != nil {
+		return command.Result{Exit: -1}, err
+	}
+	res, err := runner.RunScript(ctx, q)
+	r.e.vault.hideIn(&res)
+	return res, err
+}
+
+// environ is what a run is told beside the least that every run is: what the session's
+// layers say, what the call adds, and the variables that are bound to the skill.
+func (r *runs) environ(ctx context.Context, s command.SkillRef, more []string) ([]string, error) {
+	var env []string
+	if r.w.inner != nil {
+		set := r.w.inner.Effective().Env
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			env = append(env, name+"="+set[name])
+		}
+	}
+	env = append(env, more...)
+	snap := r.w.view.Snapshot()
+	i := slices.IndexFunc(snap.Winners, func(rec *registry.Record) bool { return s.Address != "" && rec.Address == s.Address })
+	if i < 0 {
+		return env, nil
+	}
+	own, err := r.e.vault.of(ctx, r.e, snap.All, snap.Winners[i], slices.Concat(r.e.o.base(), env))
+	return append(env, own...), err
 }
 
 // Able implements command.Runs.

@@ -59,6 +59,7 @@ type Engine struct {
 	index    *search.Index
 	places   []source.Place
 	judge    *judge
+	vault    vault
 
 	routers routers
 

@@ -123,6 +123,10 @@ type Options struct {
 	// denied. Rules for Skill(NAME) say who may start a skill.
 	Rules gate.RuleSet
 
+	// Secrets gives the values of the variables that State says are bound to skills; nil =
+	// none can be had.
+	Secrets Secrets
+
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
 	// Places are directories that are no sources and that Explain looks at too.

@@ -69,6 +69,8 @@ type Deps struct {
 	// Spill keeps a tool's output that is too long for the model and returns a path
 	// under which the model can read it; nil = the middle of it is lost.
 	Spill   func(ctx context.Context, tool, output string) (path string, err error)
+	// Redact takes out of a tool's output what nobody may see of it; nil = nothing.
+	Redact  func(text string) string
 	Counter tokens.Counter   // for Prepare's counts; nil = an estimate
 	Now     func() time.Time // nil = time.Now
 	Jitter  func() float64   // in [0, 1), for the wait before a retry; nil = random
@@ -168,6 +170,9 @@ func New(d Deps) (*Runner, error) {
 	}
 	if d.Placement == "" {
 		d.Placement = "local"
+	}
+	if d.Redact == nil {
+		d.Redact = func(text string) string { return text }
 	}
 	if d.Counter == nil {
 		d.Counter = tokens.Estimate()

@@ -36,7 +36,9 @@ type MissingError struct{ Program string }
 func (e *MissingError) Error() string { return e.Program + " not found" }
 
 // ScriptError says why a script was not started. Code is script_drift,
-// script_interpreter, script_unknown, script_input, command_dir or sandbox_unavailable.
+// script_interpreter, script_unknown, script_input, command_dir or sandbox_unavailable; of
+// any command of a skill env_missing, env_untrusted or env_unreadable, by who gives it its
+// variables.
 type ScriptError struct{ Code, Message string }
 
 func (e *ScriptError) Error() string { return e.Message }

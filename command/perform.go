@@ -102,7 +102,10 @@ const maxStderr = 4 << 10
 // unstarted names why a command could not be started.
 func (j *job) unstarted(err error) {
 	var missing *MissingError
+	var refused *ScriptError
 	switch {
+	case errors.As(err, &refused) && strings.HasPrefix(refused.Code, "env_"):
+		j.fail(ReasonEnv, safetext.Line(refused.Message))
 	case errors.As(err, &missing):
 		j.fail(ReasonMissing, safetext.Line(missing.Program)+" not found")
 	case errors.Is(err, ErrDir):

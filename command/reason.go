@@ -17,5 +17,6 @@ const (
 	ReasonParse     Reason = "parse"     // no shell command, or characters that nobody sees
 	ReasonArgument  Reason = "argument"  // an argument would be read as a program
 	ReasonSandbox   Reason = "sandbox"   // the machine cannot confine it as asked
+	ReasonEnv       Reason = "env"       // a variable that the skill needs is not bound to it
 	ReasonDir       Reason = "dir"       // its directory is outside the workspace
 )

@@ -526,7 +526,13 @@ func (a *arbiter) gates() {
 			r.State = Hidden
 			say("mcp_duplicate", server, "use the tools of the server", "the MCP server %q is configured and does the same", server)
 		}
-		for _, u := range skill.FindUnmet(m.Conditions, env) {
+		own := env
+		if len(m.Secrets) > 0 || m.Conditions != nil && len(m.Conditions.RequiresEnv) > 0 {
+			key, bound := a.r.decisions.Binding(r, a.out.All)
+			own.Vars = withBound(env.Vars, bound)
+			a.setup(r, bound, key)
+		}
+		for _, u := range skill.FindUnmet(m.Conditions, own) {
 			r.State = Unmet
 			need := u.Code + ": " + strings.Join(u.Names, ", ")
 			say("unmet", need, "provide what it needs", "a condition does not hold, %s", need)

@@ -49,6 +49,7 @@ type Decisions struct {
 	Switches    Switches
 	Folders     []Folder           // for SavedTrust
 	Grants      []Grant            // standing ones
+	Bound       Bindings           // variables for the commands of skills
 	Diagnostics []skill.Diagnostic // of reading them; copied into the Snapshot
 }
 

@@ -46,6 +46,7 @@ var reasonKinds = [...][]string{
 	{"denied", "allow_only", "profile", "off", "plugin_off", "source_off"},
 	{"beta", "unmet", "paths", "agent_scope", "region", "mcp_duplicate"},
 	{"ambiguous", "duplicate", "shadowed"},
+	{"needs_setup"},
 	{"manual", "unlisted"},
 	{"budget"},
 	{"winner"},
@@ -117,6 +118,9 @@ func (s *Snapshot) ExplainWith(ctx context.Context, name string, look Looker) Ex
 	}
 	if e.Winner != nil {
 		e.State = e.Winner.State
+		if e.State == Available && len(e.Winner.NeedsSetup()) > 0 {
+			e.State = Unmet // its text is offered, its commands are not run
+		}
 	} else if len(found) > 0 {
 		e.State = found[0].State
 	}

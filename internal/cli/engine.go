@@ -59,7 +59,7 @@ func (r *run) options() deft.Options {
 		Cooldown: cooldown(c.Tuning.Refresh), Blocking: c.Tuning.Refresh.Blocking,
 		Ceilings: r.paths(c.Tuning.Walk.Ceilings), Depth: c.Tuning.Walk.Depth, Ignore: c.Tuning.Walk.Ignore, NoBuiltin: !c.Tuning.Builtin.Enabled, Seed: c.Tuning.Builtin.Seed,
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
-		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(),
+		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(), Secrets: &secrets{r: r},
 	}
 	o.Rules = r.rules
 	if o.Dialect == skill.MiniMax {

@@ -140,6 +140,8 @@ func (r *run) listRow(rec *registry.Record, count tokensJSON) {
 		if len(rec.Reasons) > 0 {
 			mark += ": " + r.sentence(rec.Reasons[0])
 		}
+	case len(rec.NeedsSetup()) > 0:
+		mark = r.words.Say("list.needs_setup", strings.Join(rec.NeedsSetup(), ", "))
 	case !rec.ForModel():
 		mark = r.words.Say("state.manual")
 	case string(rec.Source.Trust) == "untrusted" || string(rec.Source.Trust) == "remote":

@@ -54,6 +54,7 @@ var reasonFixtures = map[string]fixture{
 	"unlisted":    {files: map[string]string{inProject + "x/SKILL.md": text1("listed: false")}},
 	"beta":        {files: map[string]string{inProject + "x/SKILL.md": text1("requires_beta: new")}},
 	"unmet":       {files: map[string]string{inProject + "x/SKILL.md": text1("metadata: {openclaw: {requires: {bins: [no-such-program]}}}")}},
+	"needs_setup": {files: map[string]string{inProject + "x/SKILL.md": text1("metadata: {requires-env: [TOKEN]}")}},
 	"paths":       {files: map[string]string{inProject + "x/SKILL.md": text1("paths: '*.tsx'")}},
 	"agent_scope": {files: map[string]string{"home/.local/share/deft/agents/other/skills/x/SKILL.md": text1()}},
 	"region": {ask: "x-link-reader", files: map[string]string{

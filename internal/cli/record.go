@@ -77,6 +77,9 @@ func recordJSON(rec *registry.Record) skillJSON {
 		Diagnostics:    orEmptyList(s.Diagnostics), Address: rec.Address, Group: rec.Group,
 		Aliases: orEmptyList(rec.Aliases), ArgumentHint: s.Meta.ArgumentHint, Reasons: reasonsJSON(rec.Reasons),
 	}
+	if rec.State == registry.Available && len(rec.NeedsSetup()) > 0 {
+		j.State = registry.Unmet // its text is offered, its commands are not run
+	}
 	if rec.Winner != nil {
 		j.ShadowedBy = &rec.Winner.Location
 	}

@@ -101,11 +101,14 @@ type Config struct {
 	User, Project Lists               // skills.deny and the like, of the user's and of a trusted project's file
 	Profiles      map[string]Profile  // skills.profiles
 	AgentSkills   map[string][]string // agents.NAME.skills of MiniMax Code; without an entry an agent has all
-	Model         string              // PROVIDER/NAME; "" = choose
-	Models        map[string]Provider
-	Permissions   Permissions // rules for tools, of every file
-	Policy        Policy
-	Commands      Commands // sandbox, inline, hooks
+	// Secrets are the variables that the person's own file binds to skills, skills.NAME.env,
+	// by the skill's name or name@source, then by the variable's.
+	Secrets     map[string]map[string]Secret
+	Model       string // PROVIDER/NAME; "" = choose
+	Models      map[string]Provider
+	Permissions Permissions // rules for tools, of every file
+	Policy      Policy
+	Commands    Commands // sandbox, inline, hooks
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
 	// folder's file only what is stricter counts.
 	ProjectTrusted bool
@@ -117,7 +120,7 @@ type Config struct {
 func New() *Config {
 	return &Config{
 		Tuning: defaultTuning(), External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
-		Roots: map[string]Switch{}, Profiles: map[string]Profile{}, Models: map[string]Provider{}, from: map[string]From{},
+		Roots: map[string]Switch{}, Profiles: map[string]Profile{}, Models: map[string]Provider{}, Secrets: map[string]map[string]Secret{}, from: map[string]From{},
 	}
 }
 
@@ -155,6 +158,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "skills.enable", Value: both(c, func(l *Lists) []Entry { return l.Enable })},
 		{Key: "skills.allow_only", Value: both(c, func(l *Lists) []Entry { return l.AllowOnly })},
 		{Key: "skills.profiles", Value: c.Profiles},
+		{Key: "skills.NAME.env", Value: c.Secrets},
 		{Key: "skills.profile", Value: orElse(c.Project.Profile, c.User.Profile)},
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},

@@ -181,7 +181,9 @@ func (l *loader) mapping(n *yaml.Node, prefix string, keys func() table) {
 func unknownFix(known table) string {
 	names := make([]string, 0, len(known))
 	for name := range known {
-		names = append(names, name)
+		if name != "*" {
+			names = append(names, name)
+		}
 	}
 	sort.Strings(names)
 	return "use one of: " + strings.Join(names, ", ")
@@ -208,6 +210,7 @@ func (l *loader) keys() table {
 				"enabled": l.boolean(&c.External), "walkUp": l.boolean(&c.WalkUp),
 				"duplicateWarn": l.boolean(&c.DuplicateWarn), "sources": l.roots,
 			}),
+			"*":       l.ofSkill,
 			"sources": l.sources,
 			"clients": l.clients,
 			"plugins": l.plugins,
