@@ -67,7 +67,7 @@ func (v *vault) of(ctx context.Context, e *Engine, all []*registry.Record, r *re
 	if len(missing) > 0 {
 		return nil, &command.ScriptError{
 			Code:    "env_missing",
-			Message: fmt.Sprintf("skill %q needs %s; bind it under skills.%s.env", r.Skill.Name, strings.Join(missing, ", "), key),
+			Message: fmt.Sprintf("skill %q needs %s; bind it under %s", r.Skill.Name, strings.Join(missing, ", "), registry.Setting(key)),
 		}
 	}
 	return env, nil

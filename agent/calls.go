@@ -80,6 +80,7 @@ func (t *turn) group(g []*pending) {
 	elapsed := t.handle(run)
 	for _, p := range g {
 		t.patch(p)
+		p.result.Text = t.r.d.Redact(p.result.Text)
 		if !p.settled {
 			p.result.Text = t.fit(p.spec.Name, p.result.Text)
 			if p.result.Meta.Confirmed {

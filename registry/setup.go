@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/deftskills/deft/skill"
@@ -30,6 +31,14 @@ func (d Decisions) Binding(r *Record, all []*Record) (key string, names []string
 		return exact, nil
 	}
 	return name, d.Bound[name]
+}
+
+// Setting is where the variables of a key of Bindings are written, for people.
+func Setting(key string) string {
+	if strings.ContainsAny(key, "@:./ ") {
+		key = strconv.Quote(key)
+	}
+	return "skills." + key + ".env"
 }
 
 // owns reports whether o is a skill of that name whose code may count.
@@ -76,7 +85,7 @@ func (a *arbiter) setup(r *Record, bound []string, key string) {
 	names := strings.Join(missing, ", ")
 	r.Reasons = append(r.Reasons, Reason{
 		Code: "needs_setup", Message: "its commands need " + names, Path: place(r), By: names,
-		Fix: fmt.Sprintf("bind it under skills.%s.env in your own configuration", key),
+		Fix: fmt.Sprintf("bind it under %s in your own configuration", Setting(key)),
 	})
 	if a.r.c.Dialect == skill.Minara {
 		r.State = Unmet
