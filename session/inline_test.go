@@ -282,3 +282,36 @@ func TestTheShellFieldIsFoundWhereverItStands(t *testing.T) {
 		t.Errorf("beside the header: %+v %+v", decl, diags)
 	}
 }
+
+func TestCommandsOfASkillGivenInCodeNeedTheHostsSwitch(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []bool{false, true} {
+		src := source.Data([]source.Definition{{Name: "x", Description: "y", Content: "!`echo a`", AllowInlineShell: allowed}}, source.DataOptions{})
+		reg, err := registry.Open(t.Context(), registry.Config{Sources: []source.Source{src}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, s := staged(t, func(o *Options) { o.Bodies = nil })
+		f.snap = reg.Snapshot()
+		text := load(t, f.open(s), "x").Text
+		if got := len(s.ran) == 1 && strings.Contains(text, "<echo a>"); got != allowed || !allowed && !strings.Contains(text, "1 inline command was not run: data skill") {
+			t.Errorf("allowed %v: ran %q: %s", allowed, s.ran, text)
+		}
+	}
+}
+
+func TestASourcesOwnPolicyCounts(t *testing.T) {
+	t.Parallel()
+	for policy, why := range map[source.Policy]string{source.PolicyOfKind: "", source.PolicyAllow: "", source.PolicyInherit: "", source.PolicyDeny: "source policy"} {
+		f, s := staged(t, nil, def{name: "x", text: "!`echo a`"})
+		rec, err := f.snap.Lookup("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Source.Shell = policy
+		text := load(t, f.open(s), "x").Text
+		if (len(s.ran) == 1) != (why == "") || why != "" && !strings.Contains(text, "1 inline command was not run: "+why) {
+			t.Errorf("%s: ran %q: %s", policy, s.ran, text)
+		}
+	}
+}
