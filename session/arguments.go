@@ -30,6 +30,9 @@ func (t *Turn) place(ctx context.Context, r Request, c *candidate) (*Refusal, er
 		}
 		return text
 	})
+	if i := strings.IndexAny(c.rec.Dir, "\"$`\r\n"); i >= 0 && slices.ContainsFunc(used, func(u skill.Used) bool { return u.Name == "SKILL_DIR" }) {
+		c.diags = append(c.diags, skill.Finding("dir_unquotable", "SKILL.md", "directory %q holds %q: a command with it in double quotes reads something else", field(c.rec.Dir), c.rec.Dir[i]))
+	}
 	taken := run.Argument || slices.ContainsFunc(used, func(u skill.Used) bool { return u.Argument })
 	// A form that stays because its word is missing would take other arguments.
 	c.act.placeholders = taken || slices.ContainsFunc(used, func(u skill.Used) bool { return !u.Known && isNumber(u.Name) })
@@ -52,6 +55,10 @@ func (t *Turn) values(r Request, c *candidate) command.Arguments {
 		a.Values[strconv.Itoa(i)] = w
 	}
 	for i, arg := range meta.Arguments {
+		if skill.Reserved(arg.Name) {
+			c.diags = append(c.diags, skill.Finding("argument_reserved", "SKILL.md", "argument %q: the name stands for something else already", field(arg.Name)))
+			continue
+		}
 		a.Names = append(a.Names, arg.Name)
 		a.Values[arg.Name] = arg.Default
 		if i < len(words) {
@@ -87,6 +94,9 @@ func (s *Session) facts(c *candidate) map[string]string {
 	values := map[string]string{"SKILL_NAME": c.rec.Skill.Name, "SESSION_ID": s.id}
 	if c.rec.Dir != "" {
 		values["SKILL_DIR"] = filepath.ToSlash(c.rec.Dir)
+	}
+	if from := c.rec.Source; from.Kind == source.PluginK && from.Path != "" {
+		values["PLUGIN_ROOT"] = filepath.ToSlash(from.Path)
 	}
 	if s.o.ProjectDir != "" {
 		values["PROJECT_DIR"] = filepath.ToSlash(s.o.ProjectDir)

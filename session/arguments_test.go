@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 )
 
 // body returns what stands between the Directory line and the end of the wrapper.
@@ -157,5 +158,35 @@ func TestFileListIsBounded(t *testing.T) {
 	text := load(t, f.begin(""), "x").Text
 	if n := strings.Count(text, "\n- "); n == 0 || n > maxFiles || len(text) > maxFileBytes+1000 || !strings.Contains(text, " more; skill_read with path \".\" lists a folder.") {
 		t.Errorf("%d lines, %d bytes", n, len(text))
+	}
+}
+
+// A declared name cannot take the place of a fact, of the raw text or of a word.
+func TestAnArgumentCannotHaveTheNameOfAFact(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"SKILL_DIR", "SESSION_ID", "CLAUDE_EFFORT", "EFFORT", "ARGUMENTS", "1", "user_config.x"} {
+		meta := skill.Meta{Arguments: []skill.Argument{{Name: name}, {Name: "to", Default: "home"}}}
+		f := newFixture(t, nil, def{name: "x", text: "${SKILL_DIR} ${SESSION_ID} ${EFFORT} $ARGUMENTS $1 ${to}", meta: meta})
+		l := load(t, f.begin(""), "x", "A B")
+		if got := body(l.Text); got != "/skills/x s1 ${EFFORT} A B B B" {
+			t.Errorf("%s: %q", name, got)
+		}
+		if d := l.Loaded[0].Diagnostics; len(d) != 1 || d[0].Code != "argument_reserved" {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+func TestFactsOfAPluginAndDirectoriesThatShellsRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil, def{name: "x", text: "${PLUGIN_ROOT} ${CLAUDE_PLUGIN_ROOT} ${PLUGIN_DATA} ${SKILL_DIR}"})
+	rec := f.snap.Winners[0]
+	rec.Source.Kind, rec.Source.Path, rec.Dir = source.PluginK, "/plugins/p", "/plugins/p/skills/a$b"
+	l := load(t, f.begin(""), "x")
+	if got := body(l.Text); got != "/plugins/p /plugins/p ${PLUGIN_DATA} /plugins/p/skills/a$b" {
+		t.Errorf("%q", got)
+	}
+	if d := l.Loaded[0].Diagnostics; len(d) != 1 || d[0].Code != "dir_unquotable" || !strings.Contains(d[0].Message, `'$'`) {
+		t.Errorf("%+v", d)
 	}
 }

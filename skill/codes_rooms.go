@@ -76,6 +76,8 @@ var roomCodes = []CodeSpec{
 	{"tools_pattern", LevelWarning, "write it as Tool or Tool(what it may do)"},
 	{"model_unknown", LevelWarning, "configure the model, or take the key out"},
 	{"env_forbidden", LevelWarning, "choose another name"},
+	{"dir_unquotable", LevelWarning, "move the skill to a folder without such a character"},
+	{"argument_reserved", LevelWarning, "choose another name"},
 	{"fork_agent_without_context", LevelWarning, "add context: fork, or take agent out"},
 	{"fork_inline", LevelWarning, "run it in a host with sub-agents"},
 	{"agent_invalid", LevelWarning, "correct the file, or take it away"},

@@ -218,6 +218,14 @@ func (s *substitution) word(digits string, end int) form {
 // facts are the names that ${…} knows beside arguments.
 var facts = []string{"SKILL_DIR", "SKILL_NAME", "SESSION_ID", "PROJECT_DIR", "EFFORT", "PLUGIN_ROOT", "PLUGIN_DATA"}
 
+// Reserved reports whether a key of Substitute's values is taken: the raw text, a word, or
+// a fact. No argument can have it for its name, since its value would stand for that.
+func Reserved(name string) bool {
+	digits := name != "" && strings.Trim(name, "0123456789") == ""
+	fact, _ := strings.CutPrefix(strings.TrimPrefix(name, "DEFT_"), "CLAUDE_")
+	return digits || name == "ARGUMENTS" || slices.Contains(facts, fact) || strings.HasPrefix(name, "user_config.")
+}
+
 // named recognises ${NAME}: a fact, a user_config key, or a declared argument.
 func (s *substitution) named(i int) (form, bool) {
 	end := strings.IndexByte(s.text[i:min(len(s.text), i+160)], '}')
