@@ -119,6 +119,11 @@ type PathNamer interface {
 	Paths() []gate.PathArg
 }
 
+// Commander is a Tool whose calls count as shell commands; see gate.Tool.
+type Commander interface {
+	Commands(c gate.Call) [][]string
+}
+
 // Accepter is a Tool whose handler takes more arguments than its schema tells the
 // model; the gate holds arguments against the wider schema.
 type Accepter interface {
@@ -141,6 +146,9 @@ func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 		}
 		if p, ok := tool.(PathNamer); ok {
 			g.Paths = p.Paths()
+		}
+		if c, ok := tool.(Commander); ok {
+			g.Commands = c.Commands
 		}
 		list = append(list, g)
 	}

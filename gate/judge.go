@@ -25,6 +25,8 @@ type subject struct {
 	files []touched
 	shell *shellEval // of a shell tool with a command
 
+	commands [][]string // that it counts as where something is asked or denied
+
 	approved []Rule // by active skills, in advance
 }
 
@@ -46,6 +48,9 @@ func (e *engine) subject(f *facts, object map[string]any, anyArgs bool) *subject
 	}
 	if toolrule.Canonical(c.Tool) == "skill" {
 		s.call.Skills = skillNames(object)
+	}
+	if f.tool.Commands != nil && !anyArgs && f.argsFault == nil {
+		s.commands = f.tool.Commands(c)
 	}
 	if f.tool.Shell != "" && !anyArgs && f.argsFault == nil {
 		command, _ := object[f.tool.Shell].(string)
@@ -96,7 +101,10 @@ func (e *engine) shellEnv(c Call, object map[string]any) ShellEnv {
 
 // startDir is where a shell command starts.
 func startDir(c Call, object map[string]any) string {
-	dir, _ := object["dir"].(string)
+	dir, given := object["dir"].(string)
+	if !given {
+		dir, _ = object["workdir"].(string)
+	}
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
@@ -119,6 +127,8 @@ func (s *subject) matches(r Rule) bool {
 		return true
 	case r.pattern.Bare():
 		return false
+	case len(s.commands) > 0 && r.pattern.Denies(toolrule.Call{Tool: "bash", Commands: s.commands}):
+		return true
 	}
 	for _, t := range s.files {
 		c := s.call

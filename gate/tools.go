@@ -25,6 +25,11 @@ type Tool struct {
 	// has an argument "dir", the command starts there, below the call's Dir.
 	Shell string
 
+	// Commands are the shell commands that a call counts as, each as its words, for rules
+	// that ask or deny: one match of any is enough. They allow nothing. nil = none. It must
+	// be pure and safe for concurrent use.
+	Commands func(Call) [][]string
+
 	// Raise looks at one call and returns its tier and why. A tier below Tier
 	// counts for nothing; nil = never. It must be pure and safe for concurrent use.
 	Raise func(Call) (Tier, string)

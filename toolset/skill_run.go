@@ -2,12 +2,16 @@ package toolset
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/command"
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 )
@@ -60,6 +64,40 @@ func (t *runTool) Present(n Now) bool {
 
 func runnable(a session.Activation) bool { return a.Granted && len(a.Scripts) > 0 }
 
+// Commands is the script by every path that a rule for the shell may name it by: from the
+// skill, from the folder above it, from the working directory, and absolute.
+func (t *runTool) Commands(c gate.Call) [][]string {
+	var in struct {
+		Name, Script string
+		Args         []string
+	}
+	if json.Unmarshal(c.Args, &in) != nil {
+		return nil
+	}
+	rel := path.Clean(strings.ReplaceAll(in.Script, `\`, "/"))
+	forms := []string{rel, "./" + rel}
+	for _, s := range c.Skills {
+		if s.Dir == "" {
+			continue
+		}
+		dir := filepath.ToSlash(s.Dir)
+		below, absolute := strings.CutPrefix(rel, dir+"/")
+		if !absolute {
+			below = rel
+		}
+		forms = append(forms, below, "./"+below, path.Join(path.Base(dir), below), path.Join(dir, below))
+		if from, err := filepath.Rel(c.Dir, filepath.FromSlash(path.Join(dir, below))); err == nil {
+			forms = append(forms, filepath.ToSlash(from), "./"+filepath.ToSlash(from))
+		}
+	}
+	slices.Sort(forms)
+	var out [][]string
+	for _, f := range slices.Compact(forms) {
+		out = append(out, append([]string{f}, in.Args...))
+	}
+	return out
+}
+
 func (t *runTool) Call(ctx context.Context, c Call) (Result, error) {
 	in := t.input(c)
 	name, _ := in.text("name", maxName, true)
@@ -78,14 +116,14 @@ func (t *runTool) Call(ctx context.Context, c Call) (Result, error) {
 	if !ok || !act.Granted {
 		return refuse("skill_not_active", fmt.Sprintf("%s is not active, or its code does not count. Load it first; only the user can grant it.", quote(name))), nil
 	}
-	path, within := inside(script, act.Record)
+	file, within := inside(script, act.Record)
 	switch {
 	case !within:
 		return refuse("path_outside", fmt.Sprintf("%s is not inside skill %s. Paths are relative to the skill folder.", quote(script), quote(act.Address))), nil
-	case !slices.Contains(act.Scripts, path):
+	case !slices.Contains(act.Scripts, file):
 		return refuse("script_unknown", unknownScript(script, act)), nil
 	}
-	res, err := t.o.Scripts.Run(ctx, ScriptCall{Skill: act.Record, Script: path, Args: args, Stdin: stdin})
+	res, err := t.o.Scripts.Run(ctx, ScriptCall{Skill: act.Record, Script: file, Args: args, Stdin: stdin})
 	var told *command.ScriptError
 	switch {
 	case ctx.Err() != nil:
@@ -97,7 +135,7 @@ func (t *runTool) Call(ctx context.Context, c Call) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	}
-	r := ended(show(path), ran(res, scriptOutput).tails())
+	r := ended(show(file), ran(res, scriptOutput).tails())
 	if r.IsError {
 		r.Code = "script_failed"
 	}
