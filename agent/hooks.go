@@ -30,7 +30,7 @@ func (e *HookError) Error() string { return e.Message }
 
 // fire runs the hooks of an event and tells of each.
 func (t *turn) fire(in command.HookInput) command.HookOutcome {
-	if !t.r.d.Hooks.Has(in.Event) {
+	if t.in.NoHooks || !t.r.d.Hooks.Has(in.Event) {
 		return command.HookOutcome{Input: in.Input}
 	}
 	in.Session, in.Turn, in.Dir, in.Home, in.Resolve = t.s.ID(), t.number(), t.r.d.Dir, t.r.d.Home, gate.Resolved
@@ -47,7 +47,7 @@ func (t *turn) fire(in command.HookInput) command.HookOutcome {
 func (t *turn) opening() error {
 	if t.heard == nil {
 		t.heard = map[string]bool{}
-		t.opens = t.r.opens(t.s.ID())
+		t.opens = !t.in.NoHooks && t.r.opens(t.s.ID())
 	}
 	if t.opens {
 		t.added = append(t.added, t.fire(command.HookInput{Event: "SessionStart", Done: t.heard}).Append...)
@@ -86,7 +86,7 @@ func (t *turn) words() string {
 // they leave. A call that the gate refuses anyway is not theirs to mend: no hook runs. One
 // that the gate would ask about is asked about whatever they make of it.
 func (t *turn) before(p *pending) (word gate.HookWord) {
-	if p.tool == nil || !t.r.d.Hooks.Has("PreToolUse") {
+	if p.tool == nil || t.in.NoHooks || !t.r.d.Hooks.Has("PreToolUse") {
 		return word
 	}
 	first := t.r.d.Gate.Explain(t.callOf(p, word))

@@ -25,6 +25,8 @@ type Input struct {
 	TraceID string
 	// Ceiling is the highest tier that may run; 0 = no ceiling.
 	Ceiling gate.Tier
+	// NoHooks runs no hook, for a look at what a turn would be.
+	NoHooks bool
 	// Budget bounds the turn; zero fields are the defaults of its origin.
 	Budget Budget
 

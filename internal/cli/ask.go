@@ -118,6 +118,7 @@ type askJSON struct {
 	Refused []refusedJSON    `json:"refused"`
 	Text    string           `json:"text"`
 	Subs    []subJSON        `json:"sub_agents"`
+	Hooks   []hookJSON       `json:"hooks"`
 	Stop    string           `json:"stop"`
 }
 
@@ -164,7 +165,7 @@ type refusedJSON struct {
 
 func newAskJSON(mode string) askJSON {
 	return askJSON{
-		Mode: mode, Stages: []string{}, Activated: []activatedJSON{}, Tools: []toolJSON{}, Routed: []routeEntryJSON{},
+		Mode: mode, Stages: []string{}, Activated: []activatedJSON{}, Tools: []toolJSON{}, Routed: []routeEntryJSON{}, Hooks: []hookJSON{},
 		Refused: []refusedJSON{}, Prompt: promptJSON{Blocks: []blockJSON{}}, Fit: route.FitNone, Subs: []subJSON{},
 	}
 }
@@ -224,7 +225,7 @@ func (r *run) turnOffline(ctx context.Context, s *deft.Session, in agent.Input) 
 	done()
 	doc := newAskJSON("offline")
 	if err != nil {
-		return doc, err
+		return doc, hookRefusal(err)
 	}
 	doc.Trace, doc.Elapsed = p.Trace, p.Elapsed.Milliseconds()
 	doc.routed(p.Plan.Route)
@@ -253,6 +254,7 @@ func (r *run) turnOffline(ctx context.Context, s *deft.Session, in agent.Input) 
 	}
 	doc.Text = strings.Join(texts, "\n\n")
 	r.foundLine(p.Snapshot, p.Plan.Catalog)
+	r.planHooks(&doc, p)
 	if !r.globals.json {
 		r.planText(doc, p)
 		for _, e := range p.Skills {

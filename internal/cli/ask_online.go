@@ -129,6 +129,8 @@ func (v *viewer) show(e agent.Event) {
 		v.note(safetext.Yellow, "!", "%s", w.Say("ask.budget", e.Budget.String()))
 	case agent.ToolRequested, agent.GateDecided, agent.ConfirmAnswered, agent.ToolFinished:
 		v.call(e)
+	case agent.HookRan:
+		v.hook(*e.Hook)
 	case agent.SubagentStarted, agent.SubagentEvent, agent.SubagentFinished:
 		v.sub("", e)
 	case agent.TurnFinished:

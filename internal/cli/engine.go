@@ -61,7 +61,7 @@ func (r *run) options() deft.Options {
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(), Secrets: &secrets{r: r},
 	}
-	o.Rules = r.rules
+	o.Rules, o.Hooks = r.rules, r.hooks
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
 	}
@@ -210,7 +210,7 @@ func (r *run) modelText(ctx context.Context, rec *registry.Record) (string, erro
 	}
 	defer s.Close()
 	p, err := s.Plan(ctx, deft.Input{
-		Text: "show", Origin: gate.Interactive, Principal: "user", Skills: []agent.Preload{{Name: rec.Address, By: "user"}},
+		Text: "show", Origin: gate.Interactive, Principal: "user", NoHooks: true, Skills: []agent.Preload{{Name: rec.Address, By: "user"}},
 	})
 	if err != nil {
 		return "", err

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/atomicfile"
@@ -245,6 +246,7 @@ type run struct {
 	diags   []skill.Diagnostic // of settings and flags
 	managed string             // the settings file of the machine
 	rules   gate.RuleSet       // of the settings
+	hooks   []command.Hook     // of the settings
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
 	vectors search.Embedder // of a verb that wants vectors, where there is one

@@ -43,7 +43,7 @@ func (r *run) commands() deft.Commands {
 		}
 	}
 	if !r.verb.effects.runsCode || r.writing.dryRun {
-		c.Inline = command.Policy{Mode: command.Deny, Off: "nothing is run here"}
+		c.Inline, c.Hooks = command.Policy{Mode: command.Deny, Off: "nothing is run here"}, false
 	}
 	return c
 }

@@ -23,7 +23,9 @@ func (r *run) settings() {
 	c, diags := r.readSettings(trusted)
 	r.config = c
 	r.rules = toolRules(c)
-	r.diags = append(append(r.diags, diags...), r.rules.Diagnostics()...)
+	var found []skill.Diagnostic
+	r.hooks, found = hostHooks(c)
+	r.diags = append(append(r.diags, diags...), append(r.rules.Diagnostics(), found...)...)
 	r.latest = readSettings{r.settingsStamp(), trusted, c, nil}
 }
 

@@ -15,7 +15,7 @@ type Commands struct {
 	PassEnv     []string // sandbox.env: names of variables that runs see too
 	User        Inline   // inline
 	Project     Inline   // inline of the project's file, which may only narrow
-	Hooks       bool     // hooks.commands: hooks of skills may run commands
+	Hooks       bool     // hooks.commands: hooks may be commands
 }
 
 // Inline is what one file says of the commands of texts.
@@ -56,7 +56,6 @@ func (l *loader) commandKeys() table {
 		"write": l.list(&c.Write, path, "an absolute path"),
 		"env":   l.list(&c.PassEnv, variable, "a variable's name"),
 	})
-	keys["hooks"] = sub(table{"commands": l.boolean(&c.Hooks)})
 	return keys
 }
 

@@ -109,6 +109,7 @@ type Config struct {
 	Permissions Permissions // rules for tools, of every file
 	Policy      Policy
 	Commands    Commands // sandbox, inline, hooks
+	Hooks       []HookList
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
 	// folder's file only what is stricter counts.
 	ProjectTrusted bool
@@ -164,6 +165,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "models", Value: c.Models},
 	}
 	values = append(values, c.ruleSettings()...)
+	values = append(values, Setting{Key: "hooks", Value: orEmpty(c.Hooks)})
 	values = append(append(values, c.Tuning.settings()...), c.Commands.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
