@@ -94,6 +94,7 @@ var roomCodes = []CodeSpec{
 	{"hook_limit", LevelWarning, "use fewer hooks"},
 	{"hook_matcher", LevelWarning, "write names, with | between them and * for any text"},
 	{"hook_ignored", LevelInfo, ""},
+	{"hook_off", LevelWarning, "turn hooks.commands on in your own settings, or use a source that may bring hooks"},
 	{"inline_block_ignored", LevelInfo, "write the command as !`…` if it should run"},
 	// builtin: seeding.
 	{"seed_failed", LevelWarning, "make the folder writable"},
