@@ -136,8 +136,16 @@ func TestACancelledRunEndsWithoutItsLastStep(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, helped, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, dir string) {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(200*time.Millisecond, cancel)
-		res := run(ctx, sandbox.Command{Argv: []string{"sh", "-c", "sleep 300 && echo yes > marker"}, Timeout: time.Minute})
+		defer cancel()
+		go func() {
+			for ctx.Err() == nil {
+				if _, err := os.Stat(dir + "/started"); err == nil {
+					cancel()
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}()
+		res := run(ctx, sandbox.Command{Argv: []string{"sh", "-c", "echo > started; sleep 3000 && echo yes > marker"}, Timeout: 5 * time.Minute})
 		if res.Reason != sandbox.Cancelled {
 			t.Errorf("%+v", res)
 		}
@@ -169,11 +177,11 @@ func TestBoundsOfARun(t *testing.T) {
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.Exited && res.Exit != 0 }},
 		"processor": {"while :; do :; done", sandbox.Command{Timeout: 300 * time.Millisecond},
 			func(res sandbox.Result, _ string) bool { return res.Reason == sandbox.TimedOut }},
-		"core": {"ulimit -c unlimited || ulimit -c; kill -SEGV $$", sandbox.Command{},
+		"core": {"ulimit -c unlimited || ulimit -c; kill -SEGV $$", sandbox.Command{Timeout: time.Minute},
 			func(res sandbox.Result, _ string) bool {
 				return res.Signal == "SEGV" && res.Exit == -1 && strings.TrimSpace(string(res.Stdout)) == "0"
 			}},
-		"descriptors": {"ls /proc/self/fd | wc -l; umask", sandbox.Command{},
+		"descriptors": {"ls /proc/self/fd | wc -l; umask", sandbox.Command{Timeout: time.Minute},
 			func(res sandbox.Result, _ string) bool { return string(res.Stdout) == "4\n0077\n" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,9 +198,9 @@ func TestBoundsOfARun(t *testing.T) {
 	}
 }
 
-// bomb doubles its processes nine times: enough to be stopped, and no danger to the
+// bomb, with a word for N that is in no other command line, doubles its processes nine times: enough to be stopped, and no danger to the
 // machine should it not be.
-const bomb = `bomb_of_a_test() { [ $1 -lt 9 ] && { bomb_of_a_test $(($1+1)) & bomb_of_a_test $(($1+1)) & }; sleep 3; }; bomb_of_a_test 0`
+const bomb = `N() { [ $1 -lt 9 ] && { N $(($1+1)) & N $(($1+1)) & }; sleep 3; }; N 0`
 
 // Not in parallel: a user's processes are counted together.
 func TestAForkBombEnds(t *testing.T) {
@@ -200,14 +208,15 @@ func TestAForkBombEnds(t *testing.T) {
 		t.Run(w.String(), func(t *testing.T) {
 			dir := public(t)
 			box := w.box(t, public(t))
+			word := fmt.Sprintf("bomb_%d_%d", os.Getpid(), time.Now().UnixNano())
 			res, err := box.Run(t.Context(), sandbox.Command{
-				Argv: []string{"sh", "-c", bomb}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")},
+				Argv: []string{"sh", "-c", strings.ReplaceAll(bomb, "N", word)}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")},
 				Level: w.level, AtMost: w.level, Timeout: 2 * time.Second, Processes: 20, Policy: sandbox.Policy{Write: []string{dir}},
 			})
 			if err != nil || res.Reason == sandbox.Exited && res.Exit == 0 {
 				t.Errorf("%v %+v", err, res)
 			}
-			if left := alive("bomb_of_a_test"); len(left) > 0 {
+			if left := alive(word); len(left) > 0 {
 				t.Errorf("alive: %d", len(left))
 			}
 		})
@@ -217,11 +226,11 @@ func TestAForkBombEnds(t *testing.T) {
 func TestAResultTellsHowARunEnded(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, all, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
-		res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "cat; echo err >&2; exit 3"}, Stdin: []byte("in")})
+		res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "cat; echo err >&2; exit 3"}, Stdin: []byte("in"), Timeout: time.Minute})
 		if string(res.Stdout) != "in" || string(res.Stderr) != "err\n" || res.Exit != 3 || res.Reason != sandbox.Exited {
 			t.Errorf("%+v", res)
 		}
-		if res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "kill -TERM $$"}}); res.Reason != sandbox.Signalled || res.Signal != "TERM" {
+		if res := run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "kill -TERM $$"}, Timeout: time.Minute}); res.Reason != sandbox.Signalled || res.Signal != "TERM" {
 			t.Errorf("%+v", res)
 		}
 	})
@@ -234,7 +243,7 @@ func TestAMissingProgramIsNamed(t *testing.T) {
 		box := w.box(t, public(t))
 		for _, name := range []string{"no-such-program", "/no/such/program", "./no-such"} {
 			_, err := box.Run(t.Context(), sandbox.Command{
-				Argv: []string{name}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Level: w.level, AtMost: w.level, Policy: sandbox.Policy{Write: []string{dir}},
+				Argv: []string{name}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute, Level: w.level, AtMost: w.level, Policy: sandbox.Policy{Write: []string{dir}},
 			})
 			var start *sandbox.StartError
 			if !errors.As(err, &start) || start.Step != "exec" || !errors.Is(err, fs.ErrNotExist) {
@@ -269,7 +278,7 @@ func TestManyRunsLeaveNothing(t *testing.T) {
 	}
 	runs(1) // what is opened once
 	before := open()
-	runs(20)
+	runs(10)
 	if after := open(); after > before {
 		t.Errorf("%d descriptors, before %d", after, before)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"sync"
+	"time"
 )
 
 // Options says how a [Box] works. The zero value confines nothing above [None], since
@@ -21,6 +22,9 @@ type Options struct {
 	// OnlyBwrap leaves namespaces alone, as on a machine that bars them. It exists to
 	// prove and measure that way.
 	OnlyBwrap bool
+	// KillWait is how long the end of killed processes is waited for, since one that hangs
+	// in the kernel must not hang its host; 0 is 2 s.
+	KillWait time.Duration
 	// Probe replaces finding out what the machine can do; nil tries it.
 	Probe func(context.Context) Findings
 	// Start replaces starting a process; nil is (*exec.Cmd).Start.
@@ -43,6 +47,7 @@ func New(o Options) *Box {
 	if o.BwrapPlaces == nil {
 		o.BwrapPlaces = bwrapPlaces
 	}
+	o.KillWait = orElse(o.KillWait, 2*time.Second)
 	if o.Start == nil {
 		o.Start = (*exec.Cmd).Start
 	}

@@ -17,10 +17,7 @@ import (
 // script writes a program that could pass for bubblewrap.
 func script(t *testing.T, path, text string) {
 	t.Helper()
-	write(t, path, "#!/bin/sh\n"+text+"\n")
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, path, []byte("#!/bin/sh\n"+text+"\n"), 0o755)
 }
 
 // onlyBwrap finds out what there is where namespaces are barred and bubblewrap may be at

@@ -42,7 +42,7 @@ func newStage(t *testing.T, w wall, group string) *stage {
 	home := base + "/home"
 	s.world = world{
 		Workspace: base + "/ws", Outside: base + "/outside", Home: home, Secret: home + "/.ssh/id", Later: home + "/.aws/credentials",
-		Hard: base + "/ws/linked/hard-before", Self: base + "/bin/attacker", Host: os.Getpid(),
+		Hard: base + "/ws/linked/hard-before", Self: attacker(), Host: os.Getpid(),
 	}
 	for path, text := range map[string]string{
 		s.Secret: marker, s.Outside + "/file": "original", s.Outside + "/sub/file": "original",
@@ -60,7 +60,6 @@ func newStage(t *testing.T, w wall, group string) *stage {
 			t.Fatal(err)
 		}
 	}
-	copyProgram(t, "/proc/self/exe", s.Self, 0o755)
 	if os.Getuid() == 0 {
 		s.Setuid = s.Outside + "/id"
 		program, err := exec.LookPath("id")
@@ -76,7 +75,7 @@ func newStage(t *testing.T, w wall, group string) *stage {
 		}
 	}
 	s.policy = sandbox.Policy{
-		Read: []string{base + "/bin", home, s.Outside}, Write: []string{s.Workspace},
+		Read: []string{filepath.Dir(s.Self), home, s.Outside}, Write: []string{s.Workspace},
 		Denied:    sandbox.Denied(home, []string{s.Workspace}),
 		Protected: append(sandbox.Protected(s.Workspace, home), s.Workspace+"/skills/x"),
 	}
@@ -101,11 +100,16 @@ func copyProgram(t *testing.T, from, to string, mode os.FileMode) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	writeProgram(t, to, text, mode)
+}
+
+func writeProgram(t *testing.T, to string, text []byte, mode os.FileMode) {
+	t.Helper()
 	write(t, to, "")
 	// A process that another test starts now would have the file open for writing for a
 	// moment, and the kernel runs no such file.
 	syscall.ForkLock.RLock()
-	err = os.WriteFile(to, text, mode)
+	err := os.WriteFile(to, text, mode)
 	syscall.ForkLock.RUnlock()
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +230,7 @@ func fingerprint(t *testing.T, roots ...string) string {
 func (s *stage) protectedTree(t *testing.T) string {
 	t.Helper()
 	var kept []string
-	for line := range strings.Lines(fingerprint(t, s.Workspace, s.Outside, s.base+"/home", s.base+"/bin")) {
+	for line := range strings.Lines(fingerprint(t, s.Workspace, s.Outside, s.base+"/home", filepath.Dir(s.Self))) {
 		if !strings.HasPrefix(line, s.Workspace+"/open") {
 			kept = append(kept, line)
 		}
@@ -290,7 +294,7 @@ func testAttack(t *testing.T, w wall, group string) {
 	}
 	res, err := s.box.Run(t.Context(), sandbox.Command{
 		Argv: []string{s.Self, "attack", group, string(arg)}, Dir: s.Workspace, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.base + "/home"},
-		Level: level, AtMost: level, Policy: s.policy, Timeout: time.Minute, Memory: -1, MaxOutput: 1 << 20,
+		Level: level, AtMost: level, Policy: s.policy, Timeout: 5 * time.Minute, Memory: -1, MaxOutput: 1 << 20,
 	})
 	stopSibling()
 	<-later
@@ -320,7 +324,7 @@ func (s *stage) sibling(t *testing.T, level sandbox.Level) func() {
 		defer close(done)
 		_, _ = s.box.Run(ctx, sandbox.Command{
 			Argv: []string{"sleep", "1000"}, Dir: s.Outside, Env: []string{"PATH=" + os.Getenv("PATH"), "SIBLING=" + marker},
-			Level: level, AtMost: level, Timeout: time.Minute, Policy: sandbox.Policy{Read: []string{s.Outside}},
+			Level: level, AtMost: level, Timeout: 5 * time.Minute, Policy: sandbox.Policy{Read: []string{s.Outside}},
 		})
 	}()
 	return func() { cancel(); <-done }
@@ -335,8 +339,8 @@ func TestEscapesAsAnotherUser(t *testing.T) {
 		return
 	}
 	dir := public(t)
-	copyProgram(t, "/proc/self/exe", dir+"/sandbox.test", 0o755)
-	const somebody = 41234
+	copyProgram(t, attacker(), dir+"/sandbox.test", 0o755)
+	somebody := 40_000 + os.Getpid()%20_000 // nobody's, and not that of another run of this test
 	if err := os.Mkdir(dir+"/temp", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +349,7 @@ func TestEscapesAsAnotherUser(t *testing.T) {
 	}
 	c := exec.CommandContext(t.Context(), dir+"/sandbox.test", "-test.v", "-test.run=^Test(Escapes|Nothing|A|Bounds|Bwrap)")
 	c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/temp", "CI=" + os.Getenv("CI")}
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: somebody, Gid: somebody}}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(somebody), Gid: uint32(somebody)}}
 	out, err := c.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "covered: level") {

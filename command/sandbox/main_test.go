@@ -14,5 +14,7 @@ func TestMain(m *testing.M) {
 		attack(os.Args[2], os.Args[3])
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	cleanUp()
+	os.Exit(code)
 }

@@ -118,7 +118,7 @@ func (b *Box) try(ctx context.Context, dir string, level Level, by string) error
 		return err
 	}
 	c.Timeout = probeTime
-	res, err := watch(ctx, proc, c, time.Now().Add(probeTime), temp, nil, nil)
+	res, err := b.watch(ctx, proc, c, time.Now().Add(probeTime), temp, nil, nil)
 	if err == nil && res.Reason != Exited {
 		err = &StartError{"helper", textError("no answer: " + string(res.Reason))}
 	}

@@ -56,7 +56,7 @@ func (b *Box) run(ctx context.Context, c Command, level Level, by string) (Resul
 	}
 	out.start()
 	errOut.start()
-	res, err := watch(ctx, p, c, started.Add(c.Timeout), temp, out.full, errOut.full)
+	res, err := b.watch(ctx, p, c, started.Add(c.Timeout), temp, out.full, errOut.full)
 	wait := lingering
 	var cut bool
 	res.Stdout, res.Truncated = out.finish(wait)

@@ -17,17 +17,13 @@ type process interface {
 	abandon()   // ends the process that answers for the run
 }
 
-// killWait is how long the end of killed processes is waited for: one that hangs in the
-// kernel must not hang its host.
-const killWait = 2 * time.Second
-
 // tempLook is how often the temporary folder is counted, at least.
 const tempLook = 250 * time.Millisecond
 
 // watch waits for the end of p and stops it at the deadline, at the end of ctx, and at
 // every bound: SIGTERM, the grace, SIGKILL.
-func watch(ctx context.Context, p process, c Command, deadline time.Time, temp string, full ...<-chan struct{}) (Result, error) {
-	w := watcher{p: p, grace: c.Grace, res: Result{Exit: -1}}
+func (b *Box) watch(ctx context.Context, p process, c Command, deadline time.Time, temp string, full ...<-chan struct{}) (Result, error) {
+	w := watcher{p: p, grace: c.Grace, killWait: b.o.KillWait, res: Result{Exit: -1}}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	look := time.NewTimer(tempLook)
@@ -65,11 +61,11 @@ func watch(ctx context.Context, p process, c Command, deadline time.Time, temp s
 
 // watcher is how far the stop of one run has come.
 type watcher struct {
-	p      process
-	grace  time.Duration
-	res    Result
-	killed bool
-	failed error
+	p               process
+	grace, killWait time.Duration
+	res             Result
+	killed          bool
+	failed          error
 }
 
 // stop begins to end the run; only the first reason counts.
@@ -91,7 +87,7 @@ func (w *watcher) next(timer *time.Timer) bool {
 	case !w.killed:
 		w.killed = true
 		w.p.kill()
-		timer.Reset(killWait)
+		timer.Reset(w.killWait)
 	default:
 		w.p.abandon()
 		return true

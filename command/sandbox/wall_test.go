@@ -4,9 +4,13 @@ package sandbox_test
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/deftskills/deft/command/sandbox"
 )
@@ -33,7 +37,7 @@ var (
 )
 
 func (w wall) options(temp string) sandbox.Options {
-	o := sandbox.Options{HelperPath: "/proc/self/exe", TempRoot: temp, OnlyBwrap: w.bwrap}
+	o := sandbox.Options{HelperPath: "/proc/self/exe", TempRoot: temp, OnlyBwrap: w.bwrap, KillWait: time.Minute}
 	if w.level == sandbox.None {
 		o.HelperPath = ""
 	}
@@ -92,3 +96,25 @@ func public(t *testing.T) string {
 	}
 	return dir
 }
+
+// attacker is this program, where every user can read it and no attack has anything else.
+var attacker = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "deft-attacker-")
+	if err != nil {
+		panic(err)
+	}
+	text, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		panic(err)
+	}
+	path := dir + "/attacker"
+	syscall.ForkLock.RLock() // see writeProgram
+	err = errors.Join(os.WriteFile(path, text, 0o755), os.Chmod(path, 0o755), os.Chmod(dir, 0o755))
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		panic(err)
+	}
+	return path
+})
+
+func cleanUp() { os.RemoveAll(filepath.Dir(attacker())) }
