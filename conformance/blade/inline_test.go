@@ -209,16 +209,6 @@ func TestBlade_G16_parallel(t *testing.T) {
 	shopOf(t).gives(wait("a")+wait("b")+wait("c"), "abc")
 }
 
-// noted runs nothing and notes what it was asked.
-type noted struct{ asked []command.Request }
-
-func (n *noted) Able(context.Context, sandbox.Level) error { return nil }
-
-func (n *noted) Run(_ context.Context, q command.Request) (command.Result, error) {
-	n.asked = append(n.asked, q)
-	return command.Result{Reason: sandbox.Exited}, nil
-}
-
 // family is a command with a child that notes both process ids and waits for long.
 const family = "!`sleep 600 & echo $! > child; echo $$ > own; mv own pid; wait`"
 

@@ -1,9 +1,11 @@
 package blade
 
 import (
+	"context"
 	"testing"
 
 	"github.com/deftskills/deft/command"
+	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -15,6 +17,16 @@ func field(t *testing.T, key, line string) *skill.Node {
 		t.Fatalf("%s: %+v", line, s.Diagnostics)
 	}
 	return s.Raw().Get(key)
+}
+
+// noted runs nothing and notes what it was asked.
+type noted struct{ asked []command.Request }
+
+func (n *noted) Able(context.Context, sandbox.Level) error { return nil }
+
+func (n *noted) Run(_ context.Context, q command.Request) (command.Result, error) {
+	n.asked = append(n.asked, q)
+	return command.Result{Reason: sandbox.Exited}, nil
 }
 
 // ruled is what of a shell field is left under a policy of its source, which is trusted.

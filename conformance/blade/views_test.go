@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
@@ -194,14 +196,30 @@ func TestBlade_D06_NoShell(t *testing.T) {
 	t.Parallel()
 	d := define("x")
 	d.Content = "Run !`echo x` now."
-	want(t, "body", body(t, record(t, of(t, data(d)).Snapshot(), "x")), d.Content)
+	n := &noted{}
+	s, err := session.New(t.Context(), session.Options{
+		Snapshots: of(t, data(d)), Dialect: dialect,
+		Commands: session.Commands{Host: command.Policy{Mode: command.Allow}, Runs: n, Dir: "/P"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := start(t, turnOf(t, s), "x").Text
+	want(t, "literal, started", []any{strings.Contains(text, d.Content), len(n.asked)}, []any{true, 0})
 }
 
 func TestBlade_D07_NoHooks(t *testing.T) {
 	t.Parallel()
 	d := define("x")
 	d.Hooks = map[string]any{"UserPromptSubmit": []any{map[string]any{"type": "append_prompt", "value": "V"}}}
-	want(t, "hooks", record(t, of(t, data(d)).Snapshot(), "x").Skill.Meta.HasHooks, false)
+	r := of(t, data(d))
+	set := &command.HookSet{}
+	s, err := session.New(t.Context(), session.Options{Snapshots: r, Dialect: dialect, Hooks: registrar{set}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, turnOf(t, s), "x")
+	want(t, "hooks", []any{record(t, r.Snapshot(), "x").Skill.Meta.HasHooks, len(set.List())}, []any{false, 0})
 }
 
 func TestBlade_D08_NoAssets(t *testing.T) {
