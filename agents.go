@@ -56,6 +56,23 @@ func (e *Engine) Agents(ctx context.Context) ([]agent.Definition, []skill.Diagno
 	return all, diags
 }
 
+// explainFork adds to an explanation that no kind of sub-agent carries the skill out.
+func (e *Engine) explainFork(ctx context.Context, x *registry.Explanation) {
+	if x.Winner == nil || !session.Forks(x.Winner.Skill, e.o.Dialect) {
+		return
+	}
+	kinds, _ := e.Agents(ctx)
+	names := AgentNames(kinds)
+	if kind := session.ForkKind(x.Winner.Skill); !slices.Contains(names, kind) {
+		list := strings.Join(names, ", ")
+		x.Add(registry.Reason{
+			Code: "fork_agent", Path: x.Winner.Path(), By: kind,
+			Message: fmt.Sprintf("%s asks for a sub-agent of kind %q; there are: %s", x.Winner.Path(), kind, list),
+			Fix:     "name one of them, or define it in .deft/agents",
+		})
+	}
+}
+
 // agentBases are the directories whose definitions count.
 func (e *Engine) agentBases(ctx context.Context) []string {
 	var out []string

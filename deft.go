@@ -150,6 +150,7 @@ func (e *Engine) Explain(ctx context.Context, name string) registry.Explanation 
 		return source.Look(ctx, name, append(places, e.places...))
 	})
 	e.explainBudget(ctx, &x)
+	e.explainFork(ctx, &x)
 	return x
 }
 

@@ -47,7 +47,8 @@ var reasonKinds = [...][]string{
 	{"beta", "unmet", "paths", "agent_scope", "region", "mcp_duplicate"},
 	{"ambiguous", "duplicate", "shadowed"},
 	{"needs_setup"},
-	{"manual", "unlisted"},
+	{"fork_agent"}, // said by who knows the kinds of sub-agents
+	{"manual", "menu", "unlisted"},
 	{"budget"},
 	{"winner"},
 }
@@ -174,6 +175,12 @@ func reasonsOf(r *Record) []Reason {
 		if d.Code == "file_name" {
 			rs = append(rs, diagnosticReason(d))
 		}
+	}
+	if usable(r) && !r.Skill.Meta.UserInvocable && r.Skill.Origin("user-invocable").File != "" {
+		rs = append(rs, Reason{
+			Code: "menu", Message: "it is not in a person's menu: user-invocable is false", Fix: "start it with /" + r.Skill.Handle,
+			Path: place(r), By: "user-invocable",
+		})
 	}
 	if usable(r) && !slices.ContainsFunc(rs, func(x Reason) bool { return x.Code == "untrusted_shadow" }) {
 		rs = append(rs, Reason{

@@ -41,9 +41,16 @@ func (f Fork) Identity() Activation {
 // forks are the dialects that know forked skills.
 func forks(d skill.Dialect) bool { return d == "" || d == skill.Deft || d == skill.ClaudeCode }
 
+// Forks reports whether a skill is carried out by a sub-agent in a dialect, where there
+// are sub-agents.
+func Forks(s *skill.Skill, d skill.Dialect) bool { return s.Meta.Context == "fork" && forks(d) }
+
+// ForkKind is the kind of sub-agent that a forked skill asks for.
+func ForkKind(s *skill.Skill) string { return orElse(s.Meta.Agent, generalAgent) }
+
 // forked reports whether the candidate is carried out by a sub-agent.
 func (c *candidate) forked(t *Turn) bool {
-	return c.rec.Skill.Meta.Context == "fork" && forks(t.s.o.Dialect) && t.s.o.Agents != nil
+	return Forks(c.rec.Skill, t.s.o.Dialect) && t.s.o.Agents != nil
 }
 
 // checkFork holds a forked skill against the kinds of sub-agents and against those that
@@ -78,7 +85,7 @@ func (c *candidate) note(code, fix, format string, args ...any) {
 	})
 }
 
-func (c *candidate) kind() string { return orElse(c.rec.Skill.Meta.Agent, generalAgent) }
+func (c *candidate) kind() string { return ForkKind(c.rec.Skill) }
 
 // fork answers for a skill that a sub-agent carries out. The layers stay as they are.
 func (t *Turn) fork(ctx context.Context, r Request, name string, c *candidate) (Result, error) {

@@ -51,6 +51,8 @@ var reasonFixtures = map[string]fixture{
 		"home/.codex/skills/x/SKILL.md": text1(), inConfig: "skills: {external: {sources: {user-codex: {enabled: false}}}}",
 	}},
 	"manual":      {files: map[string]string{inProject + "x/SKILL.md": text1("disable-model-invocation: true")}},
+	"menu":        {files: map[string]string{inProject + "x/SKILL.md": text1("user-invocable: false")}},
+	"fork_agent":  {files: map[string]string{inProject + "x/SKILL.md": text1("context: fork", "agent: nobody")}},
 	"unlisted":    {files: map[string]string{inProject + "x/SKILL.md": text1("listed: false")}},
 	"beta":        {files: map[string]string{inProject + "x/SKILL.md": text1("requires_beta: new")}},
 	"unmet":       {files: map[string]string{inProject + "x/SKILL.md": text1("metadata: {openclaw: {requires: {bins: [no-such-program]}}}")}},
