@@ -129,14 +129,16 @@ func (t *Turn) Activate(ctx context.Context, r Request) (Result, error) {
 	if r.Tools.Read == "" {
 		r.Tools.Read = "skill_read"
 	}
-	if r.Replace {
-		return t.replace(ctx, r)
-	}
-	name := ""
-	if len(r.Names) > 0 {
-		name = r.Names[0]
-	}
-	return t.start(ctx, r, name)
+	return t.attempt(ctx, r, func() (Result, error) {
+		if r.Replace {
+			return t.replace(ctx, r)
+		}
+		name := ""
+		if len(r.Names) > 0 {
+			name = r.Names[0]
+		}
+		return t.start(ctx, r, name)
+	})
 }
 
 // start starts one skill.
@@ -180,6 +182,10 @@ func (t *Turn) commit(ctx context.Context, action string, r Request, name string
 	if err := t.s.lay(next); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		t.s.withdraw()
+		return err
+	}
 	if err := t.record(ctx, action, r, name, c, "", now, next); err != nil {
 		t.s.withdraw()
 		return err
@@ -189,6 +195,7 @@ func (t *Turn) commit(ctx context.Context, action string, r Request, name string
 }
 
 func (t *Turn) record(ctx context.Context, action string, r Request, name string, c *candidate, code string, now, next Layers) error {
+	t.recorded = true
 	e := Event{Action: action, Turn: t.number, Actor: r.Actor, Name: name, Code: code, Preload: r.Preload}
 	if c != nil && c.rec != nil {
 		e.Address, e.Digest, e.Scope = c.rec.Address, c.rec.Skill.Digest, c.act.Scope

@@ -83,6 +83,7 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 		e.Allow = append(e.Allow, base.Floor.Allow)
 	}
 	prompts := appendPrompt(nil, base.Prompt)
+	var reported *Applied // made a Reported once: most patches are not the last one
 	take := func(a *Applied, allow []string) {
 		if now := a.active(); now != nil {
 			e.Current = now
@@ -100,12 +101,17 @@ func Derive(base Base, l Layers, d skill.Dialect) Effective {
 			e.Context = e.Context.merge(a.Context.Value)
 		}
 		e.addTools(a, mode, allow)
-		e.report(a)
+		if a.reports() {
+			reported = a
+		}
 	}
 	if task := base.task; task != nil {
 		take(task, task.limits())
 	}
 	l.each(func(a *Applied) { take(a, inForce[a.Seq]) })
+	if reported != nil {
+		e.Reported = reported.report()
+	}
 	e.Deny, e.Discovered = unique(e.Deny), unique(e.Discovered)
 	e.Prompt = strings.Join(prompts, promptJoint)
 	e.Env = merged(e.Context.Environment, base.Env)
@@ -158,16 +164,18 @@ func (e *Effective) addTools(a *Applied, mode gate.ListMode, allow []string) {
 	e.Skills = append(e.Skills, g)
 }
 
-// report takes the policy of a patch for the one that was declared last.
-func (e *Effective) report(a *Applied) {
-	if a.Tools == nil || len(a.Tools.Allow.Entries) == 0 && len(a.Tools.Deny) == 0 {
-		return
-	}
+// reports says whether the patch declares a tool policy.
+func (a *Applied) reports() bool {
+	return a.Tools != nil && (len(a.Tools.Allow.Entries) > 0 || len(a.Tools.Deny) > 0)
+}
+
+// report is the policy of a patch that declares one.
+func (a *Applied) report() *Reported {
 	scope := ScopeSession
 	if a.Scope == ScopeTurn {
 		scope = ScopeTurn
 	}
-	e.Reported = &Reported{Scope: scope, Owner: a.Owner, Allow: a.Tools.Allow.Entries, Deny: a.Tools.Deny}
+	return &Reported{Scope: scope, Owner: a.Owner, Allow: a.Tools.Allow.Entries, Deny: a.Tools.Deny}
 }
 
 // allowInForce tells for each patch (by Seq) the allow list that holds in its name:

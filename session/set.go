@@ -84,6 +84,7 @@ func (t *Turn) gather(ctx context.Context, r Request) (found []*candidate, res R
 			if err := t.record(ctx, "activate", r, name, c, refusal.Code, now, now); err != nil {
 				return nil, Result{}, err
 			}
+			t.recorded = false // the set's own record is to come
 			continue
 		}
 		if !slices.ContainsFunc(found, func(o *candidate) bool { return o.rec.Address == c.rec.Address }) {

@@ -29,6 +29,7 @@ type Turn struct {
 
 	mu       sync.Mutex
 	ended    bool
+	recorded bool // the attempt that runs has its record
 	failures map[string]int
 	ready    map[string]bool // addresses that were started, be they kept or not
 }
@@ -158,10 +159,20 @@ func (s *Session) audit(ctx context.Context, e Event, before, after Layers) erro
 	}
 	e.Session, e.At = s.id, s.o.Clock()
 	e.ActiveBefore, e.ActiveAfter = before.addresses(), after.addresses()
-	if err := s.o.Audit(ctx, e); err != nil {
+	if err := s.write(ctx, e); err != nil {
 		return &Error{Code: "audit_write", Message: "audit of " + e.Action, Err: err}
 	}
 	return nil
+}
+
+// write calls the host's Audit; a panic there is its failure.
+func (s *Session) write(ctx context.Context, e Event) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return s.o.Audit(ctx, e)
 }
 
 func (l Layers) addresses() []string {
