@@ -23,12 +23,16 @@
 // blocks and the tools, calls its model, and hands each tool call to [Turn.Call],
 // which passes the gate.
 //
+// What skills want to have run, commands in their texts, scripts and hooks, is run only in
+// a sandbox that the host gives in [Options], and whose helper is this program started once
+// more: see [Helper] and [Commands]. Without one nothing runs, and each place says so.
+//
 // The engine has no global state and prints nothing; it reads home, environment,
 // clock and randomness from [Options]. Everything here is safe for concurrent use
 // except where a method says otherwise; one turn runs at a time in a session.
 //
 // This package only wires: rules live in skill, source, registry, route, search,
-// catalog, session, toolset, gate and agent, each of which can be imported alone. It
+// catalog, session, command, toolset, gate and agent, each of which can be imported alone. It
 // imports no model adapter: give one to [SessionOptions].
 package deft
 

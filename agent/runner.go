@@ -68,7 +68,7 @@ type Deps struct {
 
 	// Spill keeps a tool's output that is too long for the model and returns a path
 	// under which the model can read it; nil = the middle of it is lost.
-	Spill   func(ctx context.Context, tool, output string) (path string, err error)
+	Spill func(ctx context.Context, tool, output string) (path string, err error)
 	// Redact takes out of a tool's output what nobody may see of it; nil = nothing.
 	Redact  func(text string) string
 	Counter tokens.Counter   // for Prepare's counts; nil = an estimate

@@ -29,7 +29,6 @@ type ExpandOptions struct {
 	Rule      Rule
 	Arguments Arguments
 	Dir       string        // the session's directory; "" = the text stays as it is
-	Env       []string      // NAME=value, added last
 	Level     sandbox.Level // least level, where it is higher than that of Runs
 	Gate      Gate
 	Runs      Runs

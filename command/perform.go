@@ -78,7 +78,7 @@ func (e *expansion) one(ctx context.Context, j *job, total time.Duration) {
 	}
 	q := Request{
 		Kind: KindInline, Argv: j.call.Argv, Dir: j.call.Dir, Timeout: e.timeout(), MaxOutput: e.m.output,
-		Level: e.o.Level, Skill: e.o.Skill, Env: e.o.Env,
+		Level: e.o.Level, Skill: e.o.Skill,
 	}
 	if len(q.Argv) == 0 {
 		q.Script, q.Shell = j.call.Command, j.call.Shell

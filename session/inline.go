@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
@@ -65,7 +63,7 @@ func (t *Turn) expand(ctx context.Context, r Request, c *candidate, values comma
 	}
 	own, host := &c.rec.Skill.Meta, t.s.o.Commands
 	o.Skill = command.SkillRef{Name: c.act.Name, Address: c.act.Address, Dir: c.rec.Dir, Digest: c.act.Digest}
-	o.Dir, o.Runs, o.Env = host.Dir, host.Runs, environ(t.s.Effective().Env)
+	o.Dir, o.Runs = host.Dir, host.Runs
 	o.Rule = t.rule(c)
 	if own.OnError == string(command.Abort) {
 		o.Rule.OnError = command.Abort
@@ -183,13 +181,4 @@ func (c *candidate) loading(t *Turn) gate.ActiveSkill {
 		g.Allow, g.Mode = c.tools.Allow, gate.PreApprove
 	}
 	return g
-}
-
-// environ are the variables of the layers as a process takes them, sorted by name.
-func environ(env map[string]string) []string {
-	out := make([]string, 0, len(env))
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		out = append(out, name+"="+env[name])
-	}
-	return out
 }

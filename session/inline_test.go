@@ -21,7 +21,6 @@ import (
 type stage struct {
 	mu      sync.Mutex
 	ran     []string
-	env     []string
 	fail    map[string]int // exit codes
 	before  func(context.Context, string)
 	doors   []gate.ActiveSkill
@@ -39,7 +38,7 @@ func (s *stage) Run(ctx context.Context, q command.Request) (command.Result, err
 		text = strings.Join(q.Argv, "|")
 	}
 	s.mu.Lock()
-	s.ran, s.env = append(s.ran, text), q.Env
+	s.ran = append(s.ran, text)
 	s.mu.Unlock()
 	if s.before != nil {
 		s.before(ctx, text)
@@ -89,13 +88,13 @@ func TestCommandsOfATextRunBeforeItIsGiven(t *testing.T) {
 	t.Parallel()
 	d := def{name: "x", text: "At ${PROJECT_DIR}: !`log $0` and $0.\n```\n!`no`\n```\n!`two`"}
 	d.meta.Arguments = []skill.Argument{{Name: "who"}}
-	f, s := staged(t, func(o *Options) { o.Base.Env = map[string]string{"B": "2", "A": "1"} }, d)
+	f, s := staged(t, nil, d)
 	res := load(t, f.open(s), "x", "it's $0")
 	if got, want := body(res.Text), "At /src/project: <log 'it'\\''s'> and it's.\n```\n!`no`\n```\n<two>"; got != want {
 		t.Errorf("text %q, want %q", got, want)
 	}
-	if len(s.ran) != 2 || s.ran[1] != "two" || !strings.HasPrefix(s.ran[0], "log ") || !slices.Equal(s.env, []string{"A=1", "B=2"}) {
-		t.Errorf("ran %q with %q", s.ran, s.env)
+	if len(s.ran) != 2 || s.ran[1] != "two" || !strings.HasPrefix(s.ran[0], "log ") {
+		t.Errorf("ran %q", s.ran)
 	}
 	if len(s.calls) != 1 || len(s.calls[0]) != 2 || s.calls[0][1].Line != 9 || s.calls[0][0].Skill.Digest == "" {
 		t.Errorf("questions %+v", s.calls)

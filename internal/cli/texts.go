@@ -102,8 +102,11 @@ func (t terminal) together(p *safetext.Printer, q agent.Question) {
 	}
 }
 
-// text says which text a command is of.
+// text says which text a command is of; a hook's has no line.
 func (t terminal) text(q agent.Question) string {
+	if q.Line == 0 {
+		return t.r.words.Say("confirm.skill", safetext.Clip(safetext.Line(q.For.Name), 64), safetext.Line(q.For.Address), safetext.Line(q.For.Dir))
+	}
 	return t.r.words.Say("confirm.text", safetext.Clip(safetext.Line(q.For.Address), 64), safetext.Line(q.For.Dir), q.Line)
 }
 
