@@ -30,8 +30,8 @@ func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, e
 	switch {
 	case manual:
 		p.Printf("%s ", w.Say("confirm.typed", q.Call.Tool))
-	case q.Decision.Tier == gate.ConfirmOnce:
-		p.Printf("%s ", w.Say("confirm.once"))
+	case remembers(q):
+		p.Printf("%s ", w.Say(t.onceWords(q)))
 	default:
 		p.Printf("%s ", w.Say("confirm.each"))
 	}
@@ -47,7 +47,7 @@ func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, e
 		return gate.Answer{Reply: gate.No}, nil
 	case word == "y" || word == "yes":
 		return gate.Answer{Reply: gate.Once}, nil
-	case (word == "s" || word == "session") && q.Decision.Tier == gate.ConfirmOnce:
+	case (word == "s" || word == "session") && remembers(q):
 		return gate.Answer{Reply: gate.ForSession}, nil
 	}
 	return gate.Answer{Reply: gate.No, Message: strings.TrimSpace(rest)}, nil
@@ -95,6 +95,8 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	} else if len(q.Active) == 0 {
 		p.Printf("  %s\n", w.Say("confirm.no_skill"))
 	}
+	t.starts(p, q)
+	t.parts(p, q)
 	t.confined(p, q)
 	t.arguments(p, q.Call.Args)
 }
