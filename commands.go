@@ -99,11 +99,17 @@ func (r *runs) environ(ctx context.Context, s command.SkillRef, more []string) (
 	}
 	env = append(env, more...)
 	snap := r.w.view.Snapshot()
-	i := slices.IndexFunc(snap.Winners, func(rec *registry.Record) bool { return s.Address != "" && rec.Address == s.Address })
+	// By its folder: meanwhile another skill may have come to the address.
+	i := slices.IndexFunc(snap.All, func(rec *registry.Record) bool {
+		if s.Dir == "" {
+			return s.Address != "" && rec.Address == s.Address && rec.Dir == ""
+		}
+		return rec.Skill.Name == s.Name && filepath.Clean(rec.Dir) == filepath.Clean(s.Dir)
+	})
 	if i < 0 {
 		return env, nil
 	}
-	own, err := r.e.vault.of(ctx, r.e, snap.All, snap.Winners[i], slices.Concat(r.e.o.base(), env))
+	own, err := r.e.vault.of(ctx, r.e, snap.All, snap.All[i], slices.Concat(r.e.o.base(), env))
 	return append(env, own...), err
 }
 

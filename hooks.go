@@ -3,7 +3,6 @@ package deft
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/deftskills/deft/command"
@@ -45,15 +44,8 @@ func (r *runs) runHook(ctx context.Context, h command.Registered, stdin []byte) 
 	if h.Skill.Address != "" && !r.still(ctx, h.Skill) {
 		return command.Result{Exit: -1}, fmt.Errorf("skill %q is not what was trusted any more", h.Skill.Name)
 	}
-	var env []string
-	if r.w.inner != nil {
-		values := r.w.inner.Effective().Env
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			env = append(env, name+"="+values[name])
-		}
-	}
 	return r.Run(ctx, command.Request{
-		Kind: command.KindHook, Script: h.Command, Dir: r.e.o.Workspace, Env: env, Stdin: stdin, Timeout: h.Timeout, Skill: h.Skill,
+		Kind: command.KindHook, Script: h.Command, Dir: r.e.o.Workspace, Stdin: stdin, Timeout: h.Timeout, Skill: h.Skill,
 	})
 }
 

@@ -3,7 +3,6 @@ package deft
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 
 	"github.com/deftskills/deft/command"
@@ -55,7 +54,7 @@ func (s scripts) Run(ctx context.Context, c toolset.ScriptCall) (command.Result,
 
 // refOf names a skill to what runs its commands.
 func refOf(r *registry.Record) command.SkillRef {
-	return command.SkillRef{Name: r.Skill.Name, Address: r.Address, Dir: filepath.Clean(r.Dir), Digest: r.Skill.Digest}
+	return command.SkillRef{Name: r.Skill.Name, Address: r.Address, Dir: r.Dir, Digest: r.Skill.Digest}
 }
 
 // approved returns the tree that a person granted of a skill and that lies there now, ""

@@ -85,7 +85,24 @@ func (r *run) sandboxChecks(ctx context.Context) []check {
 			ID: "sandbox_lowered", Level: skill.LevelWarning, Message: r.words.Say("doctor.sandbox_lowered", level), Fix: r.words.Say("doctor.sandbox_lowered_fix"),
 		})
 	}
-	return append(list, r.sandboxParts(f)...)
+	return append(append(list, r.shellCheck(f)), r.sandboxParts(f)...)
+}
+
+// shellCheck tells whether a model gets the tools that run something, and why not.
+func (r *run) shellCheck(f sandbox.Findings) check {
+	least := sandbox.Files
+	if level, err := sandbox.ParseLevel(r.config.Commands.Level); err == nil {
+		least = level
+	}
+	c := check{ID: "shell_tool", Level: skill.LevelInfo, Message: r.words.Say("doctor.shell", f.Level)}
+	if f.Level < least {
+		c.Message = r.words.Say("doctor.shell_none", f.Missing(least))
+		return c
+	}
+	if _, err := sandbox.LookPath("bash", sandbox.Environment(r.proc.Environ, []string{r.cwd}, nil)); err != nil {
+		c.Level, c.Message, c.Fix = skill.LevelWarning, r.words.Say("doctor.shell_bash"), r.words.Say("doctor.shell_bash_fix")
+	}
+	return c
 }
 
 // sandboxParts tells of each means of confining by itself.
