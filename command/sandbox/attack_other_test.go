@@ -5,4 +5,6 @@ package sandbox_test
 // attack has nothing to try: no level that holds anything is there.
 func attack(string, string) {}
 
+func host(string, string, string) {}
+
 func cleanUp() {}

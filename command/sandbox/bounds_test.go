@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -129,6 +130,56 @@ func TestANetworkThatIsAllowedIsReached(t *testing.T) {
 				t.Errorf("%s %+v", res.Stderr, res)
 			}
 		})
+	})
+}
+
+// host runs a program that goes on until its host is killed.
+func host(wallName, dir, number string) {
+	for _, w := range helped {
+		if w.String() != wallName {
+			continue
+		}
+		res, err := sandbox.New(w.options(dir)).Run(context.Background(), sandbox.Command{
+			Argv: []string{"sh", "-c", "setsid sleep " + number + " & echo > started; sleep " + number}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")},
+			Level: w.level, AtMost: w.level, Timeout: time.Hour, Policy: sandbox.Policy{Write: []string{dir}},
+		})
+		fmt.Println(res, err)
+	}
+}
+
+func TestARunEndsWithItsHost(t *testing.T) {
+	t.Parallel()
+	atEach(t, helped, func(t *testing.T, w wall) {
+		dir := public(t)
+		_ = w.box(t, dir) // skips what is not there
+		number := fmt.Sprintf("98764.%d%d", os.Getpid(), time.Now().UnixNano())
+		c := exec.CommandContext(t.Context(), attacker(), "host", w.String(), dir, number)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		for {
+			if _, err := os.Stat(dir + "/started"); err == nil {
+				break
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("the host ended before: %v", err)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		deadline := time.Now().Add(time.Minute)
+		for len(alive(number)) > 0 && time.Now().Before(deadline) {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if left := alive(number); len(left) > 0 {
+			t.Errorf("alive: %v", left)
+		}
 	})
 }
 

@@ -14,6 +14,10 @@ func TestMain(m *testing.M) {
 		attack(os.Args[2], os.Args[3])
 		return
 	}
+	if len(os.Args) == 5 && os.Args[1] == "host" {
+		host(os.Args[2], os.Args[3], os.Args[4])
+		return
+	}
 	code := m.Run()
 	cleanUp()
 	os.Exit(code)

@@ -207,7 +207,20 @@ func (h *helped) terminate() { _, _ = h.orders.Write([]byte("T")) }
 
 func (h *helped) kill() { h.once.Do(func() { h.orders.Close() }) }
 
+// abandonTries is how often the processes below a helper are ended before it is: with it
+// gone nobody would know whose they are. In a world of its own they end with it.
+const abandonTries = 50
+
 func (h *helped) abandon() {
 	h.kill()
+	for range abandonTries {
+		family := descendants(h.cmd.Process.Pid)
+		for _, pid := range family {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // gone meanwhile: fine
+		}
+		if len(family) == 0 {
+			break
+		}
+	}
 	_ = h.cmd.Process.Kill()
 }
