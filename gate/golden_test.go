@@ -13,14 +13,44 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestCodesOfTiersOriginsStagesAndCeilings holds the answer to every combination. A
+// TestCodesOfTiersOriginsStagesCeilingsAndRules holds the answer to every combination. A
 // run of equal answers over the 16 stage sets is written once, with its length.
-func TestCodesOfTiersOriginsStagesAndCeilings(t *testing.T) {
+func TestCodesOfTiersOriginsStagesCeilingsAndRules(t *testing.T) {
 	t.Parallel()
-	stages := []string{"discover", "evaluate", "decide", "manage"}
 	tools := map[Tier]string{ReadOnly: "skill", ConfirmOnce: "note", AlwaysConfirm: "send", ManualOnly: "swap"}
-	g, _ := testGate(t, nil)
 	var b strings.Builder
+	for _, verdict := range []Verdict{"", Allow, Ask, Deny} {
+		var rules []Rule
+		for _, tool := range tools {
+			if verdict != "" {
+				rules = append(rules, NewRule(verdict, tool))
+			}
+		}
+		g, _ := testGate(t, func(o *Options) { o.Rules.Rules = rules })
+		if verdict != "" {
+			fmt.Fprintf(&b, "with a rule to %s:\n", verdict)
+		}
+		writeCodes(&b, g, tools)
+	}
+	const path = "testdata/codes.txt"
+	if *update {
+		_ = os.MkdirAll("testdata", 0o755)
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// writeCodes writes the answers of one gate.
+func writeCodes(b *strings.Builder, g Gate, tools map[Tier]string) {
+	stages := []string{"discover", "evaluate", "decide", "manage"}
 	for tier := ReadOnly; tier <= ManualOnly; tier++ {
 		for _, origin := range []Origin{Interactive, Cron, Webhook, Event, Workflow, "robot", ""} {
 			for ceiling := Tier(0); ceiling <= ManualOnly; ceiling++ {
@@ -42,22 +72,8 @@ func TestCodesOfTiersOriginsStagesAndCeilings(t *testing.T) {
 					last = answer
 					n++
 				}
-				fmt.Fprintf(&b, "%s %q ceiling %d: %s\n", tier, origin, ceiling, strings.Join(append(runs, fmt.Sprintf("%d×%s", n, last)), ", "))
+				fmt.Fprintf(b, "%s %q ceiling %d: %s\n", tier, origin, ceiling, strings.Join(append(runs, fmt.Sprintf("%d×%s", n, last)), ", "))
 			}
 		}
-	}
-	const path = "testdata/codes.txt"
-	if *update {
-		_ = os.MkdirAll("testdata", 0o755)
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -41,7 +41,8 @@ func drawGate(t *rapid.T, table *Table) (Gate, *memorySink) {
 	sink := &memorySink{}
 	g, err := New(Options{
 		Tools: table, Audit: sink, Answerable: rapid.Bool().Draw(t, "answerable"),
-		Auto: Tier(rapid.IntRange(0, 3).Draw(t, "auto")), Mode: rapid.SampledFrom([]Mode{Default, Plan, DontAsk}).Draw(t, "mode"),
+		Rules: RuleSet{Rules: drawRules(t, "rules"), ProjectTrusted: rapid.Bool().Draw(t, "trusted")},
+		Auto:  Tier(rapid.IntRange(0, 3).Draw(t, "auto")), Mode: rapid.SampledFrom([]Mode{Default, Plan, DontAsk}).Draw(t, "mode"),
 	})
 	if err != nil {
 		t.Fatal(err)
