@@ -450,3 +450,8 @@ func TestAFileThatDefinesNoKindIsAFinding(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+type (
+	modelRequest = model.Request
+	modelStep    = model.Step
+)

@@ -44,6 +44,7 @@ import (
 	"sync"
 
 	"github.com/deftskills/deft/catalog"
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/search"
@@ -63,6 +64,7 @@ type Engine struct {
 	index    *search.Index
 	places   []source.Place
 	judge    *judge
+	schemas  gate.Schemas // of every session's tools
 	vault    vault
 
 	routers routers

@@ -100,7 +100,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	s := &Session{engine: e, work: w, o: o, blind: !up.sees(), shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
 	agents := s.forks(ctx, up)
 	tools := up.tools(e.newTools(w), e.skills)
-	table, err := agent.GateTable(tools)
+	table, err := agent.GateTableOf(&e.schemas, tools)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}

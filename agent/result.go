@@ -134,6 +134,11 @@ type Accepter interface {
 // tool where it is not among them: commands of texts are calls of it. No model sees it by
 // that, and the gate knows no name that a turn does not show.
 func GateTable(tools []toolset.Tool) (*gate.Table, error) {
+	return GateTableOf(new(gate.Schemas), tools)
+}
+
+// GateTableOf is GateTable for many sessions, which share compiled schemas.
+func GateTableOf(known *gate.Schemas, tools []toolset.Tool) (*gate.Table, error) {
 	list := make([]gate.Tool, 0, len(tools))
 	for _, tool := range tools {
 		spec := tool.Spec()
@@ -155,5 +160,5 @@ func GateTable(tools []toolset.Tool) (*gate.Table, error) {
 	if !slices.ContainsFunc(tools, func(t toolset.Tool) bool { return t.Spec().Shell != "" }) {
 		list = append(list, gate.Tool{Name: shellTool, Tier: gate.ReadOnly, Schema: json.RawMessage(textSchema), Shell: shellArg})
 	}
-	return gate.NewTable(list...)
+	return known.NewTable(list...)
 }

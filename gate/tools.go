@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -45,7 +46,38 @@ type Table struct {
 // NewTable compiles the tools' schemas. It fails for an empty or repeated name and
 // for a schema that cannot be used: a tool whose arguments cannot be checked must
 // not be callable.
-func NewTable(tools ...Tool) (*Table, error) {
+func NewTable(tools ...Tool) (*Table, error) { return new(Schemas).NewTable(tools...) }
+
+// Schemas keeps compiled schemas, so that the tables of many sessions with the same tools
+// share them. The zero value is ready to use; safe for concurrent use.
+type Schemas struct {
+	mu    sync.Mutex
+	known map[string]*jsonschema.Resolved // by their text
+}
+
+// maxSchemas bounds how many are kept: more tools than any host has.
+const maxSchemas = 1000
+
+// compile returns a compiled schema, that of before for a text that it has seen.
+func (s *Schemas) compile(src json.RawMessage) (*jsonschema.Resolved, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.known[string(src)]; r != nil {
+		return r, nil
+	}
+	r, err := compileSchema(src)
+	if err != nil || len(s.known) >= maxSchemas {
+		return r, err
+	}
+	if s.known == nil {
+		s.known = map[string]*jsonschema.Resolved{}
+	}
+	s.known[string(src)] = r
+	return r, nil
+}
+
+// NewTable is NewTable with the schemas that are known.
+func (s *Schemas) NewTable(tools ...Tool) (*Table, error) {
 	t := &Table{tools: map[string]Tool{}, schemas: map[string]*jsonschema.Resolved{}}
 	for _, tool := range tools {
 		if tool.Name == "" {
@@ -65,7 +97,7 @@ func NewTable(tools ...Tool) (*Table, error) {
 		if len(tool.Schema) == 0 {
 			continue
 		}
-		resolved, err := compileSchema(tool.Schema)
+		resolved, err := s.compile(tool.Schema)
 		if err != nil {
 			return nil, fmt.Errorf("tool %q: input schema: %w", tool.Name, err)
 		}
