@@ -188,7 +188,7 @@ func (t *turn) prompt() []Block {
 	return promptParts{
 		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
 		catalog: shown, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
-		notes: t.notes, reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced()),
+		notes: t.notes, reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
 	}.blocks()
 }
 

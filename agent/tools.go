@@ -99,7 +99,7 @@ func (t *turn) withheld(e session.Effective, s toolset.Spec) string {
 		return WithheldSource
 	case !t.visible(s.Name):
 		return WithheldAbsent
-	case t.s.Hides() && t.r.d.Gate.Explain(t.gateCall("", s.Name, nil)).Code == gate.CodePlanMode:
+	case s.Tier != gate.ReadOnly && t.s.Hides() && t.planning():
 		return WithheldPlan
 	case e.Withheld(s.Name, s.Steers) != "":
 		return e.Withheld(s.Name, s.Steers)
@@ -109,6 +109,12 @@ func (t *turn) withheld(e session.Effective, s toolset.Spec) string {
 		return WithheldSkill
 	}
 	return ""
+}
+
+// planning reports whether the gate runs nothing that is more than reading.
+func (t *turn) planning() bool {
+	g, ok := t.r.d.Gate.(interface{ Mode() gate.Mode })
+	return ok && g.Mode() == gate.Plan
 }
 
 // announced are the tools that the model can find and is not shown.

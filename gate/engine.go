@@ -103,6 +103,9 @@ func (e *engine) recordOverrides() error {
 	return nil
 }
 
+// Mode returns how freely the gate allows.
+func (e *engine) Mode() Mode { return e.o.Mode }
+
 // Explain implements Gate. Without arguments it tells what holds for the tool
 // whatever they are.
 func (e *engine) Explain(c Call) Decision {

@@ -72,13 +72,17 @@ const maxAnnounced = 12
 
 // Announce is what the prompt says of tools that the model is not shown, where the
 // dialect's tool for finding them adds them to its list; "" for none, and elsewhere.
-func (o Options) Announce(hidden []Spec) string {
+func (o Options) Announce(hidden func() []Spec) string {
 	f, ok := o.face(NameToolSearch)
-	if !ok || !f.Discovers || len(hidden) == 0 {
+	if !ok || !f.Discovers {
+		return ""
+	}
+	list := hidden()
+	if len(list) == 0 {
 		return ""
 	}
 	lines := []string{fmt.Sprintf("More tools can be found with %s:", o.name(NameToolSearch, f))}
-	for _, s := range hidden[:min(maxAnnounced, len(hidden))] {
+	for _, s := range list[:min(maxAnnounced, len(list))] {
 		lines = append(lines, fmt.Sprintf("- %s: %s", show(s.Name), show(firstLine(s.Description))))
 	}
 	return strings.Join(lines, "\n")
