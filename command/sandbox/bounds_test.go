@@ -249,6 +249,14 @@ func TestBoundsOfARun(t *testing.T) {
 	}
 }
 
+func TestATemporaryFolderThatIsClosedIsRemoved(t *testing.T) {
+	t.Parallel()
+	// That it is gone eachLevel looks for itself.
+	eachLevel(t, all, func(t *testing.T, run func(context.Context, sandbox.Command) sandbox.Result, _ string) {
+		run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", `mkdir "$TMPDIR/a"; echo > "$TMPDIR/a/b"; chmod 0 "$TMPDIR/a" "$TMPDIR"`}, Timeout: time.Minute})
+	})
+}
+
 // bomb, with a word for N that is in no other command line, doubles its processes nine times: enough to be stopped, and no danger to the
 // machine should it not be.
 const bomb = `N() { [ $1 -lt 9 ] && { N $(($1+1)) & N $(($1+1)) & }; sleep 3; }; N 0`

@@ -74,10 +74,13 @@ func (r *run) sandboxChecks(ctx context.Context) []check {
 		if r.proc.GOOS != "linux" {
 			top.Level, top.Fix = skill.LevelInfo, "" // no setting of this system brings more
 		}
-	case f.Level < sandbox.Full:
+	case f.Level < sandbox.Full && r.proc.GOOS == "linux":
 		top.Message += "; " + r.words.Say("doctor.sandbox_no_new")
-	case f.ABI < signalsABI:
-		top.Message += "; " + r.words.Say("doctor.sandbox_signals", f.ABI)
+		if f.ABI < signalsABI {
+			top.Message += "; " + r.words.Say("doctor.sandbox_signals", f.ABI)
+		}
+	case f.BwrapPath != "":
+		top.Message += " (" + f.BwrapPath + ")"
 	}
 	list := []check{top}
 	if level, err := sandbox.ParseLevel(r.config.Commands.Level); err == nil && level < sandbox.Files {
