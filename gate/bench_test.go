@@ -26,3 +26,18 @@ func BenchmarkCheckFile(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCheckShell is one call of the shell with a command of 200 bytes under rules, all
+// of the gate but the record.
+func BenchmarkCheckShell(b *testing.B) {
+	h := newRuleHouse(b, func(_ *ruleHouse, o *Options) {
+		o.Rules.Rules = ParseRules("allow Bash(git:*) ; allow Bash(go test:*) ; deny Bash(git push --force:*) ; ask Bash(git commit:*) ; allow Write(src/**) ; deny Read(secret/**)")
+	})
+	c := h.bash("git fetch origin main && git log --oneline origin/main..HEAD -- src/a.go src/b.go | head -20 && go test ./gate ./session -run 'TestRules|TestTiers' && git diff --stat HEAD~3 -- docs | tail -5 > src/log")
+	for b.Loop() {
+		h.sink.rows = h.sink.rows[:0]
+		if d, err := h.gate.Check(b.Context(), c); err != nil || d.Code != CodeRule {
+			b.Fatal(d, err)
+		}
+	}
+}

@@ -88,14 +88,21 @@ func (t touched) forms() []string {
 func (e *engine) shellEnv(c Call, object map[string]any) ShellEnv {
 	p := e.o.Paths
 	env := ShellEnv{Dir: startDir(c, object), Root: p.Workspace, Home: p.Home, Programs: e.rules.Programs, Proved: true}
-	env.Resolve = func(file string) string { return filepath.ToSlash(p.resolved(filepath.FromSlash(file))) }
-	env.Readable = func(file string) bool { return !p.denied(file) && p.tier(file, false, c.Skills) == ReadOnly }
-	env.Writing = func(file string) Tier {
-		if p.denied(file) {
-			return ManualOnly
+	links := newFollower(p)
+	env.Resolve = func(file string) string { return filepath.ToSlash(links.real(filepath.FromSlash(file))) }
+	reads, writes := map[string]Tier{}, map[string]Tier{}
+	tier := func(known map[string]Tier, file string, write bool) Tier {
+		t, ok := known[file]
+		if !ok {
+			if t = p.tier(file, write, c.Skills); p.denied(file) {
+				t = ManualOnly
+			}
+			known[file] = t
 		}
-		return p.tier(file, true, c.Skills)
+		return t
 	}
+	env.Readable = func(file string) bool { return tier(reads, file, false) == ReadOnly }
+	env.Writing = func(file string) Tier { return tier(writes, file, true) }
 	return env
 }
 

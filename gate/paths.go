@@ -165,6 +165,53 @@ func resolveExisting(path string) (string, error) {
 	}
 }
 
+// follower follows the links of the paths of one call and looks at each folder once.
+type follower struct {
+	p          PathPolicy
+	dirs, seen map[string]string
+}
+
+func newFollower(p PathPolicy) *follower {
+	return &follower{p, map[string]string{}, map[string]string{}}
+}
+
+// real is where an absolute, clean path leads, "" where it leads nowhere.
+func (f *follower) real(path string) string {
+	if real, ok := f.seen[path]; ok {
+		return real
+	}
+	real := f.look(path)
+	f.seen[path] = real
+	return real
+}
+
+func (f *follower) look(path string) string {
+	resolve := f.p.Resolve
+	if resolve == nil {
+		resolve = resolveExisting
+	}
+	dir := filepath.Dir(path)
+	if f.p.Resolve == nil && dir != path {
+		parent, ok := f.dirs[dir]
+		if !ok {
+			parent, _ = resolve(dir) // "" with an error
+			f.dirs[dir] = parent
+		}
+		if parent == "" {
+			return ""
+		}
+		path = filepath.Join(parent, filepath.Base(path))
+		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return path
+		}
+	}
+	real, err := resolve(path)
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
 func (p PathPolicy) tier(path string, write bool, skills []ActiveSkill) Tier {
 	switch {
 	case write && (!p.holds(p.Workspace, path) || p.protected(path)):

@@ -35,8 +35,10 @@ func newRuleHouse(t testing.TB, change func(*ruleHouse, *Options)) *ruleHouse {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("../secret", filepath.Join(root, "w/src/link")); err != nil {
-		t.Fatal(err)
+	for link, to := range map[string]string{"link": "../secret", "gone": "../../out/new", "far": "../../out"} {
+		if err := os.Symlink(to, filepath.Join(root, "w/src", link)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	table, err := NewTable(
 		Tool{Name: "read", Tier: ReadOnly}, Tool{Name: "grep", Tier: ReadOnly}, Tool{Name: "write", Tier: ConfirmOnce}, Tool{Name: "edit", Tier: ConfirmOnce},
@@ -157,6 +159,10 @@ func TestRulesOfLayers(t *testing.T) {
 		{"a redirection to what runs later", user("allow Bash(git log:*)", "allow Write"), false, "bash", line("git log > .envrc"), Interactive, "ask each_call", ""},
 		{"no path as a program", user("allow Bash(git:*)"), false, "bash", line("/usr/bin/git push"), Interactive, "ask each_call", ""},
 		{"an ask on a proved command", user("ask Bash(git status)"), false, "bash", line("git status"), Interactive, "ask rule_ask", "ask Bash(git status)"},
+		{"a redirection through a link to nothing", user("allow Bash(git log:*)", "allow Write(src/**)"), false, "bash", line("git log > src/gone"), Interactive, "ask each_call", ""},
+		{"a redirection through a link to the outside", user("allow Bash(git log:*)", "allow Write(src/**)"), false, "bash", line("git log > src/far/x"), Interactive, "ask each_call", ""},
+		{"a deny of such a file", user("deny Write(src/**)"), false, "bash", line("git log > src/gone"), Interactive, "deny rule_deny", "deny Write(src/**)"},
+		{"reading through a link to the outside", nil, false, "bash", line("cat src/far/x"), Interactive, "ask first_use", ""},
 		{"a path counts from where the command starts", nil, false, "bash", map[string]any{"command": "cat a.txt", "dir": ".."}, Interactive, "ask first_use", ""},
 		{"and a rule too", user("allow Bash(git log:*)", "allow Write(src/**)"), false, "bash", map[string]any{"command": "git log > a", "dir": "src"}, Interactive, "allow rule", "allow Write(src/**)"},
 		{"a deny inside a wrapper", user("deny Bash(rm:*)"), false, "bash", line("timeout 5 env X=1 rm a"), Interactive, "deny rule_deny", "deny Bash(rm:*)"},

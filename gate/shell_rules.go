@@ -18,7 +18,8 @@ type ShellEnv struct {
 	Home string // "" = "~/" stands for nothing
 	// Programs maps a program's name to absolute paths that are the same program.
 	Programs map[string][]string
-	// Resolve follows the links of a path; nil = paths are taken as they are.
+	// Resolve follows the links of a path, "" = it leads nowhere; nil = paths are taken as
+	// they are.
 	Resolve func(string) string
 	// Proved counts commands that are proved to read only as covered; Readable says
 	// of a path argument whether it may be read without a question, nil = of none.
@@ -65,6 +66,10 @@ type shellEval struct {
 	seen    [][]string        // what a deny or ask rule sees of it
 	scripts map[string]string // absolute paths of programs that granted skills name, and their one name
 	rules   []Rule
+
+	// What was found out about commands and, in wrappers, about those that they run.
+	odd      map[*shellcmd.Word]string
+	harmless map[*shellcmd.Word]bool
 }
 
 func readShell(command string, env ShellEnv) *shellEval {
@@ -182,7 +187,7 @@ func (e *shellEval) forbids(v Verdict) (rule Rule, why string) {
 			if redirect.Writes {
 				tool = "write"
 			}
-			if call, ok := e.fileCall(tool, redirect.Target); ok && r.pattern.Denies(r.rooted(call)) {
+			if call, _ := e.fileCall(tool, redirect.Target); call.Paths != nil && r.pattern.Denies(r.rooted(call)) {
 				return r, fmt.Sprintf("the rule matches the file %q", clip(redirect.Target.Text))
 			}
 		}
@@ -190,7 +195,8 @@ func (e *shellEval) forbids(v Verdict) (rule Rule, why string) {
 	return Rule{}, ""
 }
 
-// fileCall describes the target of a redirection as the file tool would be asked.
+// fileCall describes the target of a redirection as the file tool would be asked. ok is
+// false where nobody can say which file it is; what is known of it stands in the Call.
 func (e *shellEval) fileCall(tool string, target shellcmd.Word) (toolrule.Call, bool) {
 	p := target.Text
 	switch {
@@ -210,7 +216,11 @@ func (e *shellEval) fileCall(tool string, target shellcmd.Word) (toolrule.Call, 
 		call.Dir = filepath.ToSlash(e.env.Dir)
 	}
 	if e.env.Resolve != nil {
-		if real := filepath.ToSlash(e.env.Resolve(p)); real != p {
+		switch real := filepath.ToSlash(e.env.Resolve(p)); real {
+		case p:
+		case "":
+			return call, false
+		default:
 			call.Paths = append(call.Paths, real)
 		}
 	}
@@ -411,6 +421,18 @@ func (e *shellEval) unsafe(assigns []shellcmd.Assign, words []shellcmd.Word) str
 	if len(words) == 0 {
 		return ""
 	}
+	why, known := e.odd[&words[0]]
+	if !known {
+		why = e.unsafeWords(words)
+		if e.odd == nil {
+			e.odd = map[*shellcmd.Word]string{}
+		}
+		e.odd[&words[0]] = why
+	}
+	return why
+}
+
+func (e *shellEval) unsafeWords(words []shellcmd.Word) string {
 	first := words[0]
 	name := e.programName(first.Text)
 	switch {

@@ -119,6 +119,18 @@ func (e *shellEval) partTier(c shellcmd.Command) (Tier, string) {
 // readOnly reports a command of the proof set: a known program, known subcommand, no
 // option that ends the proof, and every operand a path that may be read.
 func (e *shellEval) readOnly(words []shellcmd.Word) bool {
+	proved, known := e.harmless[&words[0]]
+	if !known {
+		proved = e.proved(words)
+		if e.harmless == nil {
+			e.harmless = map[*shellcmd.Word]bool{}
+		}
+		e.harmless[&words[0]] = proved
+	}
+	return proved
+}
+
+func (e *shellEval) proved(words []shellcmd.Word) bool {
 	name := words[0].Text
 	plain := make([]string, 0, len(words)-1)
 	for _, w := range words[1:] {
