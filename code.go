@@ -19,11 +19,12 @@ type Code struct {
 	Hooks   skill.Digest // of the hooks in its header; "" = none
 	Inline  []string     // commands that its text asks to run while it is loaded
 	Scripts []string     // paths of files that can be run: executable, or below scripts/
+	Wants   []string     // variables that its commands are given, where a person bound them
 }
 
 // Nothing reports whether the skill is text alone.
 func (c Code) Nothing() bool {
-	return len(c.Tools) == 0 && c.Hooks == "" && len(c.Inline) == 0 && len(c.Scripts) == 0
+	return len(c.Tools) == 0 && len(c.Wants) == 0 && c.Hooks == "" && len(c.Inline) == 0 && len(c.Scripts) == 0
 }
 
 // InlineDigest identifies the inline commands, in their order; "" = there are none.
@@ -45,7 +46,7 @@ func (e *Engine) Code(ctx context.Context, r *registry.Record) (Code, error) {
 		return Code{}, err
 	}
 	m := &loaded.Skill.Meta
-	c := Code{Tree: tree, Files: len(files), Tools: slices.Clone(m.AllowedTools.Entries), Inline: e.inline(loaded.Body)}
+	c := Code{Tree: tree, Files: len(files), Tools: slices.Clone(m.AllowedTools.Entries), Inline: e.inline(loaded.Body), Wants: registry.Wants(m)}
 	if m.HasHooks {
 		c.Hooks = hooksOf(loaded.Skill)
 	}

@@ -67,5 +67,7 @@ func available(snap *registry.Snapshot) []string {
 }
 
 func (e *Engine) ready(snap *registry.Snapshot) ready {
-	return e.routers.of(snap, *e.o.Route, e.env)
+	env := e.env
+	env.Vars = e.judge.decided().Bound.Also(env.Vars)
+	return e.routers.of(snap, *e.o.Route, env)
 }

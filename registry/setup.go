@@ -15,6 +15,17 @@ import (
 // skill's name, or by name@source for the skill of that source alone.
 type Bindings map[string][]string
 
+// Also is a set of variables with every one that is bound to any skill, for judgements
+// that come after that of the registry, which knows which skill each is bound to.
+func (b Bindings) Also(vars skill.Names) skill.Names {
+	var names []string
+	for _, list := range b {
+		names = append(names, list...)
+	}
+	slices.Sort(names)
+	return withBound(vars, slices.Compact(names))
+}
+
 // Binding returns what is bound to r among all records of a Snapshot: the key, which is
 // the one to write where nothing is bound yet, and the names of the variables.
 //

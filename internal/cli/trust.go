@@ -56,6 +56,7 @@ type codeJSON struct {
 	Hooks   bool         `json:"hooks"`
 	Inline  []string     `json:"inline"`
 	Scripts []string     `json:"scripts"`
+	Wants   []string     `json:"variables"`
 }
 
 // folderArg returns the folder that an argument names: one that is there and is no skill,
@@ -165,7 +166,7 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 	if err != nil {
 		return err
 	}
-	doc.Code = &codeJSON{code.Tree, code.Files, orEmptyList(code.Tools), code.Hooks != "", orEmptyList(code.Inline), orEmptyList(code.Scripts)}
+	doc.Code = &codeJSON{code.Tree, code.Files, orEmptyList(code.Tools), code.Hooks != "", orEmptyList(code.Inline), orEmptyList(code.Scripts), orEmptyList(code.Wants)}
 	if slices.ContainsFunc(st.Grants, func(g store.Grant) bool {
 		return g.Tree == code.Tree && g.Name == rec.Skill.Name && g.Source == rec.Source.ID
 	}) {
@@ -211,6 +212,9 @@ func (r *run) showCode(rec *registry.Record, code deft.Code) {
 	}
 	for _, command := range code.Inline {
 		p.Printf("  %s\n", r.words.Say("trust.inline", command))
+	}
+	if len(code.Wants) > 0 {
+		p.Printf("  %s\n", r.words.Say("trust.variables", strings.Join(code.Wants, ", ")))
 	}
 	for _, path := range code.Scripts {
 		p.Printf("  %s\n", r.words.Say("trust.script", path))
