@@ -106,15 +106,31 @@ func makePlace(path string) error {
 	if err = errors.Join(err, f.Chmod(placeFileMode), f.Close()); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path)
+	if err = os.Link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// No second names on this file system: then it has its text a moment late.
+	return writeNew(path, text)
+}
+
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, placeFileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // place makes the placeholder, or shares one that another run made.
 func (h *holds) place(path string) error {
 	for range 100 {
 		err := makePlace(path)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		switch {
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
 			return nil // closed to this user, and so to the run
+		case err != nil && !errors.Is(err, fs.ErrExist):
+			return &StartError{"hold", err} // a full disk would be a way to the name
 		}
 		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, fs.ErrNotExist) {
