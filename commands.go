@@ -65,7 +65,7 @@ func (r *runs) Run(ctx context.Context, q command.Request) (command.Result, erro
 	if err != nil {
 		return command.Result{Exit: -1}, err
 	}
-	if q.Env, err = r.environ(ctx, q.Skill, q.Env); err != nil {
+	if q.Env, q.Network, err = r.given(ctx, q.Skill, q.Env); err != nil {
 		return command.Result{Exit: -1}, err
 	}
 	res, err := runner.Run(ctx, q)
@@ -79,7 +79,7 @@ func (r *runs) RunScript(ctx context.Context, q command.ScriptRequest) (command.
 	if err != nil {
 		return command.Result{Exit: -1}, err
 	}
-	if q.Env, err = r.environ(ctx, q.Skill, q.Env); err != nil {
+	if q.Env, q.Network, err = r.given(ctx, q.Skill, q.Env); err != nil {
 		return command.Result{Exit: -1}, err
 	}
 	res, err := runner.RunScript(ctx, q)
@@ -87,10 +87,10 @@ func (r *runs) RunScript(ctx context.Context, q command.ScriptRequest) (command.
 	return res, err
 }
 
-// environ is what a run is told beside the least that every run is: what the session's
-// layers say, what the call adds, and the variables that are bound to the skill.
-func (r *runs) environ(ctx context.Context, s command.SkillRef, more []string) ([]string, error) {
-	var env []string
+// given is what a run is told beside the least that every run is, and whether it may reach
+// the network: what the session's layers say, what the call adds, and what a person bound
+// to the skill.
+func (r *runs) given(ctx context.Context, s command.SkillRef, more []string) (env []string, network bool, err error) {
 	if r.w.inner != nil {
 		set := r.w.inner.Effective().Env
 		for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -107,10 +107,20 @@ func (r *runs) environ(ctx context.Context, s command.SkillRef, more []string) (
 		return rec.Skill.Name == s.Name && filepath.Clean(rec.Dir) == filepath.Clean(s.Dir)
 	})
 	if i < 0 {
-		return env, nil
+		return env, false, nil
 	}
 	own, err := r.e.vault.of(ctx, r.e, snap.All, snap.All[i], slices.Concat(r.e.o.base(), env))
-	return append(env, own...), err
+	return append(env, own...), r.e.networked(ctx, snap, snap.All[i]), err
+}
+
+// Networked reports whether commands of a skill reach the network: a person said so in
+// their own settings, and the skill's code counts.
+func (e *Engine) Networked(ctx context.Context, rec *registry.Record) bool {
+	return e.networked(ctx, e.Snapshot(), rec)
+}
+
+func (e *Engine) networked(ctx context.Context, snap *registry.Snapshot, rec *registry.Record) bool {
+	return e.judge.decided().Networked(rec, snap.All) && e.granted(ctx, rec)
 }
 
 // Able implements command.Runs.

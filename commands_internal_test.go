@@ -10,6 +10,7 @@ import (
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/command/sandbox"
+	"github.com/deftskills/deft/registry"
 )
 
 func sessionOf(t *testing.T, o Options) *Session {
@@ -86,6 +87,37 @@ func TestRunsOfASessionKnowItsWorkspaceAndItsSkills(t *testing.T) {
 	for _, want := range []string{"work/skills", "work/far"} {
 		if !slices.Contains(keep, filepath.Join(base, want)) {
 			t.Errorf("%s is not kept: %q", want, keep)
+		}
+	}
+}
+
+func TestTheNetworkIsForASkillThatThePersonNamesAndWhoseCodeCounts(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	for _, dir := range []string{"home/.claude/skills/mine", "home/.claude/skills/other", "work/.claude/skills/theirs"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := "---\nname: " + filepath.Base(dir) + "\ndescription: Does it.\n---\nDo it.\n"
+		if err := os.WriteFile(filepath.Join(base, dir, "SKILL.md"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := Open(t.Context(), Options{
+		Workspace: filepath.Join(base, "work"), Home: filepath.Join(base, "home"), Project: registry.ProjectAlways,
+		State: registry.Decisions{Network: []string{"mine", "theirs"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for name, want := range map[string]bool{"mine": true, "other": false, "theirs": false} {
+		rec, err := e.Snapshot().Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Networked(t.Context(), rec); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

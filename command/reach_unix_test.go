@@ -3,6 +3,8 @@
 package command
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,5 +53,35 @@ func TestAWorkspaceInsideASkillIsReadOnly(t *testing.T) {
 	got := r.policy(SkillRef{Dir: filepath.Dir(r.o.Roots[0])})
 	if !slices.Contains(got.Read, r.o.Roots[0]) || len(got.Write) != 0 {
 		t.Errorf("read %q, write %q", got.Read, got.Write)
+	}
+}
+
+func TestARunReachesTheNetworkOnlyWhereItIsLet(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	p := newPlace(t)
+	r, _ := p.confined(t)
+	script := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", listener.Addr().(*net.TCPAddr).Port)
+	for _, network := range []bool{true, false} {
+		res, err := r.Run(t.Context(), Request{Kind: KindScript, Shell: "bash", Script: script, Dir: p.work, Network: network})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reached := res.Exit == 0; reached != network && (network || res.Level >= sandbox.Files) {
+			t.Errorf("let %v, reached %v: %s", network, reached, res.Stderr)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type Request struct {
 	MaxOutput int64         // bytes of each stream; 0 = the kind's
 	Level     sandbox.Level // least level; the runner's own counts where that is higher
 	Skill     SkillRef
+	Network   bool // the person lets this skill's commands reach the network
 }
 
 // Result is how a command ended.

@@ -129,6 +129,7 @@ func (r *Runner) Run(ctx context.Context, q Request) (Result, error) {
 		Argv: q.Argv, Dir: dir, Env: r.environment(q), Stdin: q.Stdin, Level: max(q.Level, r.least), Policy: r.policy(q.Skill),
 		Timeout: b.time, Grace: b.grace, MaxOutput: b.output, Memory: b.memory, Processes: b.processes,
 	}
+	c.Policy.Network = q.Network
 	if q.Timeout > 0 {
 		c.Timeout = min(q.Timeout, b.most)
 	}

@@ -28,6 +28,7 @@ type ScriptRequest struct {
 	Dir     string
 	Env     []string
 	Timeout time.Duration // 0 = two minutes; at most ten
+	Network bool          // the person lets this skill's commands reach the network
 }
 
 // maxStdin bounds what a script is given to read.
@@ -72,7 +73,7 @@ func (r *Runner) RunScript(ctx context.Context, q ScriptRequest) (Result, error)
 	if q.Tree != "" && tree.Digest() != q.Tree {
 		return none, &ScriptError{"script_drift", "the skill's files are not the ones that were approved"}
 	}
-	run := Request{Kind: KindScript, Dir: q.Dir, Env: q.Env, Stdin: q.Stdin, Timeout: q.Timeout, Skill: q.Skill}
+	run := Request{Kind: KindScript, Dir: q.Dir, Env: q.Env, Stdin: q.Stdin, Timeout: q.Timeout, Skill: q.Skill, Network: q.Network}
 	if run.Argv, err = r.start(tree, copied, q, r.environment(run)); err != nil {
 		return none, err
 	}

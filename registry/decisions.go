@@ -50,6 +50,7 @@ type Decisions struct {
 	Folders     []Folder           // for SavedTrust
 	Grants      []Grant            // standing ones
 	Bound       Bindings           // variables for the commands of skills
+	Network     []string           // keys, as in Bindings, of skills whose commands may reach the network
 	Diagnostics []skill.Diagnostic // of reading them; copied into the Snapshot
 }
 

@@ -33,15 +33,25 @@ func (b Bindings) Also(vars skill.Names) skill.Names {
 // one only while no other source has a skill of that name whose code counts: whoever takes
 // a name over gets nothing that was bound to it.
 func (d Decisions) Binding(r *Record, all []*Record) (key string, names []string) {
+	key = d.keyOf(r, all, func(key string) bool { _, ok := d.Bound[key]; return ok })
+	return key, d.Bound[key]
+}
+
+// Networked reports whether a person lets the commands of r reach the network, by the same
+// rule. That its code counts is another question.
+func (d Decisions) Networked(r *Record, all []*Record) bool {
+	named := func(key string) bool { return slices.Contains(d.Network, key) }
+	return named(d.keyOf(r, all, named))
+}
+
+func (d Decisions) keyOf(r *Record, all []*Record, written func(key string) bool) string {
 	name := r.Skill.Name
 	exact := name + "@" + r.Source.ID
-	if names, ok := d.Bound[exact]; ok {
-		return exact, names
+	others := func(o *Record) bool { return d.owns(o, name) && o.Source.ID != r.Source.ID }
+	if written(exact) || r.Source.Trust != source.Trusted && slices.ContainsFunc(all, others) {
+		return exact
 	}
-	if r.Source.Trust != source.Trusted && slices.ContainsFunc(all, func(o *Record) bool { return d.owns(o, name) && o.Source.ID != r.Source.ID }) {
-		return exact, nil
-	}
-	return name, d.Bound[name]
+	return name
 }
 
 // Setting is where the variables of a key of Bindings are written, for people.

@@ -138,6 +138,7 @@ func (t terminal) confined(p *safetext.Printer, q agent.Question) {
 	}
 	ctx := context.Background()
 	p.Printf("  %s\n", t.r.words.Say("confirm.sandbox", t.r.app.box().Level(ctx).String()))
+	t.network(ctx, p, q.For.Address)
 	var args struct{ Name string }
 	if q.Tool.Shell != "" || json.Unmarshal(q.Call.Args, &args) != nil || t.r.engine == nil {
 		return
@@ -149,6 +150,7 @@ func (t terminal) confined(p *safetext.Printer, q agent.Question) {
 		if code, err := t.r.engine.Code(ctx, a.Record); err == nil {
 			p.Printf("  %s\n", t.r.words.Say("confirm.tree", string(code.Tree)))
 		}
+		t.network(ctx, p, a.Address)
 	}
 }
 

@@ -102,6 +102,16 @@ func (t terminal) together(p *safetext.Printer, q agent.Question) {
 	}
 }
 
+// network tells that what a skill runs is not kept off the network.
+func (t terminal) network(ctx context.Context, p *safetext.Printer, address string) {
+	if address == "" || t.r.engine == nil {
+		return
+	}
+	if rec, err := t.r.engine.Snapshot().Lookup(address); err == nil && t.r.engine.Networked(ctx, rec) {
+		p.Printf("  %s\n", p.Paint(safetext.Yellow, t.r.words.Say("confirm.network", safetext.Clip(safetext.Line(address), 64))))
+	}
+}
+
 // text says which text a command is of; a hook's has no line.
 func (t terminal) text(q agent.Question) string {
 	if q.Line == 0 {

@@ -38,6 +38,15 @@ skills: {sources: [{path: b, shell: deny}, {path: c, shell: allow}]}
 	}
 }
 
+func TestTheNetworkOfASkillIsThePersonsWord(t *testing.T) {
+	t.Parallel()
+	const text = "skills:\n  mail: {network: allow}\n  \"web@x\": {network: allow, env: {}}\n  off: {network: deny}\n  odd: {network: some}\n"
+	c, diags := load(t, text, text, true)
+	if diff := cmp.Diff([]string{"mail", "web@x"}, c.Network); diff != "" || len(diags) != 5 {
+		t.Errorf("%s %q", diff, diags)
+	}
+}
+
 func TestWhatOfTheSandboxCannotBeReadOpensNothing(t *testing.T) {
 	t.Parallel()
 	c, diags := load(t, "sandbox: {level: low, write: [cache, 1], env: [A=b]}\ninline: {enabled: maybe, allow: {}}\n", "", false)

@@ -104,7 +104,8 @@ type Config struct {
 	// Secrets are the variables that the person's own file binds to skills, skills.NAME.env,
 	// by the skill's name or name@source, then by the variable's.
 	Secrets     map[string]map[string]Secret
-	Model       string // PROVIDER/NAME; "" = choose
+	Network     []string // skills.NAME.network: allow, by NAME or NAME@SOURCE
+	Model       string   // PROVIDER/NAME; "" = choose
 	Models      map[string]Provider
 	Permissions Permissions // rules for tools, of every file
 	Policy      Policy
@@ -160,6 +161,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "skills.allow_only", Value: both(c, func(l *Lists) []Entry { return l.AllowOnly })},
 		{Key: "skills.profiles", Value: c.Profiles},
 		{Key: "skills.NAME.env", Value: c.Secrets},
+		{Key: "skills.NAME.network", Value: orEmpty(c.Network)},
 		{Key: "skills.profile", Value: orElse(c.Project.Profile, c.User.Profile)},
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},

@@ -19,20 +19,20 @@ type Secret struct {
 }
 
 // ofSkill takes what is written under the name of a skill: the variables that its commands
-// are given. A key that holds no env is no skill's.
+// are given, and whether they may reach the network. A key that holds neither is no skill's.
 func (l *loader) ofSkill(key string, k, v *yaml.Node) {
 	holds := false
 	for i := 0; v.Kind == yaml.MappingNode && i < len(v.Content); i += 2 {
-		holds = holds || v.Content[i].Value == "env"
+		holds = holds || v.Content[i].Value == "env" || v.Content[i].Value == "network"
 	}
 	if !holds {
 		l.add(l.located(k, "config_unknown", fmt.Sprintf("key %q is not known here", key),
 			"correct the key; variables for a skill of that name stand under "+key+".env"))
 		return
 	}
-	bound := map[string]Secret{}
+	bound, network := map[string]Secret{}, ""
 	l.mapping(v, key+".", func() table {
-		return table{"env": func(key string, _, v *yaml.Node) {
+		return table{"network": l.text(&network, oneOf([]string{"allow", "deny"}), "allow or deny"), "env": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table {
 				return table{"*": func(key string, k, v *yaml.Node) {
 					if s, ok := l.secret(key, k, v); ok {
@@ -42,6 +42,10 @@ func (l *loader) ofSkill(key string, k, v *yaml.Node) {
 			})
 		}}
 	})
+	if network == "allow" {
+		l.config.Network = append(l.config.Network, k.Value)
+		l.config.Mark("skills.NAME.network", l.from(k))
+	}
 	if len(bound) > 0 {
 		l.config.Secrets[k.Value] = bound
 		l.config.Mark("skills.NAME.env", l.from(k))
