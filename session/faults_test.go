@@ -128,7 +128,7 @@ func TestAFaultAtEachStepOfStartingLeavesOneRecordAndNothingElse(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				*x.trap = trap{at: at, how: how, cancel: cancel}
 				before, hooks, rows := x.state.Load(), x.force.values(), len(x.events)
-				done, err := x.try(ctx, turn, r)
+				done, _ := x.try(ctx, turn, r)
 				cancel()
 				name := fmt.Sprintf("%s, %s at %s", what, how, at)
 				fell[what+" "+at] = fell[what+" "+at] || x.fell
