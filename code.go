@@ -7,6 +7,7 @@ import (
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 )
@@ -20,6 +21,8 @@ type Code struct {
 	Inline  []string     // commands that its text asks to run while it is loaded
 	Scripts []string     // paths of files that can be run: executable, or below scripts/
 	Wants   []string     // variables that its commands are given, where a person bound them
+	// HookList are the hooks that can be read, in either form, whatever the dialect.
+	HookList []command.Hook
 }
 
 // Nothing reports whether the skill is text alone.
@@ -49,6 +52,7 @@ func (e *Engine) Code(ctx context.Context, r *registry.Record) (Code, error) {
 	c := Code{Tree: tree, Files: len(files), Tools: slices.Clone(m.AllowedTools.Entries), Inline: e.inline(loaded.Body), Wants: registry.Wants(m)}
 	if m.HasHooks {
 		c.Hooks = hooksOf(loaded.Skill)
+		c.HookList, _ = session.Hooks(loaded.Skill, skill.Deft)
 	}
 	for _, f := range files {
 		if f.Exec || strings.HasPrefix(f.Path, "scripts/") {

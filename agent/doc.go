@@ -23,6 +23,7 @@
 //     that need a skill
 //   - calls.go: one tool call; order.go: which calls of a step run first, alone or
 //     side by side; result.go: what the model gets back
+//   - hooks.go: where a turn hears hooks, and how their commands pass the gate
 //   - texts.go: what the gate says to the commands of a text that is loaded
 //   - compact.go: conversations that are too long for the model; sub.go: sub-agents, what
 //     they share with their caller; definition.go: their kinds; inbox.go: how others have

@@ -33,9 +33,17 @@ func (t *turn) fire(in command.HookInput) command.HookOutcome {
 	if t.in.NoHooks || !t.r.d.Hooks.Has(in.Event) {
 		return command.HookOutcome{Input: in.Input}
 	}
-	in.Session, in.Turn, in.Dir, in.Home, in.Resolve = t.s.ID(), t.number(), t.r.d.Dir, t.r.d.Home, gate.Resolved
+	in.Session, in.Turn, in.Dir = t.s.ID(), t.number(), t.r.d.Dir
+	if n, ok := t.r.d.Gate.(gate.Namer); ok {
+		in.Names = func(patterns []string, input json.RawMessage) bool {
+			return n.Names(gate.Call{Tool: in.Tool, Args: input, Dir: in.Dir, Skills: t.s.ActiveSkills()}, patterns)
+		}
+	}
 	out := t.r.d.Hooks.Fire(t.ctx, in, hookRunner{t})
 	for i := range out.Runs {
+		if r := &out.Runs[i]; r.Did == "failed" {
+			t.r.d.Log.Warn("hook", "category", "agent/hooks", "trace_id", t.trace, "event", r.Event, "skill", r.Skill, "id", r.ID, "err", r.Text)
+		}
 		t.emit(Event{Type: HookRan, Hook: &out.Runs[i]})
 	}
 	return out
@@ -229,7 +237,7 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
 	d := t.check(call)
 	p := &pending{call: model.Call{ID: call.ID, Name: tool.Name, Input: args}, tool: t.r.tools[tool.Name], spec: tool, of: hook.Skill}
-	if d.Verdict == gate.Ask {
+	if d.Verdict == gate.Ask && t.turn != nil { // nobody is asked about what comes after the last turn
 		call.Args = d.Args
 		d = t.confirm(p, call, d)
 	}

@@ -63,7 +63,6 @@ type Deps struct {
 	Identity  string // block 1; "" = the skeleton
 	Project   string // text of the project's AGENTS.md, see ReadAgentsMD; "" = none
 	Dir       string // working directory of the tools, absolute
-	Home      string // what "~" means in the patterns of hooks
 	Placement string // where tools run, for the record; "" = local
 
 	// Spill keeps a tool's output that is too long for the model and returns a path

@@ -23,5 +23,7 @@
 //	what stands in place of a command               perform.go (output), expand.go (failures), place.go
 //	a run: its directory, environment, bounds        runner.go; scripts of a skill: script.go
 //	the hooks of a header: forms, events, pairs     hook.go
+//	which hooks are in force; how they run          hooks.go, fire.go
+//	what the command of a hook says                 hook_output.go
 //	what gate and runner are asked                  request.go; why there is no output: reason.go
 package command

@@ -28,8 +28,9 @@ type HookInput struct {
 	Input   json.RawMessage // the arguments of the call; of UserPromptSubmit an object with the prompt
 	Result  string          // of the call
 	Dir     string          // working directory, absolute
-	Home    string          // what "~" means in patterns
-	Resolve func(path string) string
+	// Names says whether one of the patterns of a tool list is about a call of Tool with these
+	// arguments; nil = by the tool's name and what its arguments say, without a file system.
+	Names func(patterns []string, input json.RawMessage) bool
 	// Done are hooks that have run for this event already; Fire adds to it. nil = none.
 	Done map[string]bool
 }
@@ -73,7 +74,7 @@ func (s *HookSet) Fire(ctx context.Context, in HookInput, by HookRunner) HookOut
 	out := HookOutcome{Input: in.Input}
 	rule := hookEvents[in.Event]
 	for _, h := range s.List() {
-		if h.Event != in.Event || h.Inert || in.Done[h.ID] || rule.call && !h.About(in.call()) {
+		if h.Event != in.Event || h.Inert || in.Done[h.ID] || rule.call && !h.about(in.Tool, in.named) {
 			continue
 		}
 		if h.Once && !s.take(h.ID) {
@@ -91,9 +92,13 @@ func (s *HookSet) Fire(ctx context.Context, in HookInput, by HookRunner) HookOut
 	return out
 }
 
-// call is the call that an event is about, as patterns see it.
-func (in HookInput) call() toolrule.Call {
-	return toolrule.Describe(in.Tool, in.Input, in.Dir, in.Home, in.Resolve)
+// named reports whether one of the patterns is about the call.
+func (in HookInput) named(patterns []string) bool {
+	if in.Names != nil {
+		return in.Names(patterns, in.Input)
+	}
+	_, hit := toolrule.ParseList(patterns).Denies(toolrule.Describe(in.Tool, in.Input, in.Dir, "", nil))
+	return hit
 }
 
 // word is what one hook says.

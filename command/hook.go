@@ -33,9 +33,9 @@ type Hook struct {
 	Index       int           // its place among the hooks of its owner, from 0
 	Inert       bool          // the dialect knows it and does nothing with it
 
-	tools   toolrule.List // which calls it is about; empty = all
-	named   bool          // tools is set
-	matcher []string      // names, "*" for any text; empty = all
+	tools   []string // which calls it is about, as patterns of a tool list
+	named   bool     // tools is set
+	matcher []string // names, "*" for any text; empty = all
 }
 
 // eventRule says what hooks of one event are and may do. Nothing here could turn a
@@ -226,7 +226,7 @@ func (h *Hook) fill(m map[string]any) string {
 		if !good {
 			return "tools is no list of texts"
 		}
-		h.tools, h.named = toolrule.ParseList(entries), true
+		h.tools, h.named = entries, true
 	}
 	return h.time(m)
 }
@@ -256,16 +256,14 @@ func (h *Hook) time(m map[string]any) string {
 	return ""
 }
 
-// About reports whether the hook is about a call. A pattern that cannot be read is about
-// every call: a hook only tightens.
-func (h *Hook) About(c toolrule.Call) bool {
-	if h.named {
-		if _, hit := h.tools.Denies(c); !hit {
-			return false
-		}
+// about reports whether the hook is about a call of tool. named says it of patterns, in the
+// sense of a deny list: a hook only tightens.
+func (h *Hook) about(tool string, named func(patterns []string) bool) bool {
+	if h.named && !named(h.tools) {
+		return false
 	}
 	return len(h.matcher) == 0 || slices.ContainsFunc(h.matcher, func(name string) bool {
-		return fits(name, c.Tool) || fits(toolrule.Canonical(name), c.Tool)
+		return fits(name, tool) || fits(toolrule.Canonical(name), toolrule.Canonical(tool))
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/deftskills/deft/internal/toolrule"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -119,7 +118,7 @@ func TestAHookIsAboutTheCallsItNames(t *testing.T) {
 		{"[{event: PreToolUse, type: deny, value: x}]", "read", true},
 	} {
 		h := one(tt.hook)
-		if got := h.About(toolrule.Call{Tool: tt.tool}); got != tt.want {
+		if got := h.about(tt.tool, HookInput{Tool: tt.tool}.named); got != tt.want {
 			t.Errorf("%s about %s: %v", tt.hook, tt.tool, got)
 		}
 	}
@@ -141,7 +140,7 @@ func FuzzHooks(f *testing.F) {
 			if h.Timeout < 0 || h.Timeout > time.Minute || h.Value+h.Command == "" || hookEvents[h.Event].types == nil {
 				t.Fatalf("%+v", h)
 			}
-			h.About(toolrule.Call{Tool: "edit"})
+			h.about("edit", HookInput{Tool: "edit"}.named)
 		}
 		for _, d := range diags {
 			if _, ok := skill.LookupCode(d.Code); !ok {

@@ -188,7 +188,7 @@ func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
 	if f.argsFault == nil && !anyArgs {
 		d.CallHash = callHash(f.call)
 	}
-	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk {
+	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk || d.Code == CodeHookAsk {
 		d.Key = ""
 	}
 	return d, f

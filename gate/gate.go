@@ -113,6 +113,13 @@ type Call struct {
 	Hook                     HookWord
 }
 
+// Namer is a Gate that says whether one of the patterns of a tool list is about a call, in
+// the sense of a deny list: one command of a line, or one form of a path, is enough, and a
+// pattern that cannot be read is about every call. It decides nothing.
+type Namer interface {
+	Names(c Call, patterns []string) bool
+}
+
 // HookWord is what hooks said of a call before it came to the gate. Ask wants a person
 // asked, Deny refuses; every other Verdict says nothing, Allow too: a hook only tightens.
 type HookWord struct {

@@ -150,6 +150,17 @@ func (s *subject) matches(r Rule) bool {
 	return false
 }
 
+// Names implements Namer.
+func (e *engine) Names(c Call, patterns []string) bool {
+	f := &facts{call: c}
+	f.tool, _ = e.o.Tools.Tool(c.Tool)
+	object, args, bad := e.o.Tools.checkArgs(c.Tool, c.Args)
+	f.call.Args, f.argsFault = args, bad
+	e.touches(f, object)
+	s := e.subject(f, object, false)
+	return slices.ContainsFunc(patterns, func(p string) bool { return s.matches(NewRule(Deny, p)) })
+}
+
 // covers reports whether an allow rule is about all of the call.
 func (s *subject) covers(r Rule) bool {
 	switch {

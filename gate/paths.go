@@ -134,15 +134,6 @@ func (p PathPolicy) both(dir, path string) (plain, real string, err error) {
 	return plain, real, err
 }
 
-// Resolved is path with the links followed of what of it exists; path itself where that
-// cannot be told.
-func Resolved(path string) string {
-	if real, err := resolveExisting(path); err == nil {
-		return real
-	}
-	return path
-}
-
 // resolveExisting follows links on the deepest existing parent.
 func resolveExisting(path string) (string, error) {
 	rest := ""

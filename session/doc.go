@@ -15,7 +15,7 @@
 // starts, find.go for what an actor may know of, effects.go for what a skill brings
 // beside its text, paths.go for skills that wait for a file, referenced.go for the files
 // that a conversation is about, set.go for the replacing set, arguments.go for
-// placeholders, inline.go for the commands of a text, bodies.go for reading, render.go
+// placeholders, hooks.go for hooks in force, inline.go for the commands of a text, bodies.go for reading, render.go
 // for the text given to the model,
 // layouts.go for that of other dialects, manners.go for what they do their own way,
 // slash.go for what counts as the user's own start, turn.go for a turn's life, fresh.go

@@ -161,9 +161,8 @@ func (t *Turn) hooksOf(c *candidate) {
 		note("hook_off", "hooks of skill %q: its source may bring none", c.act.Name)
 		return
 	}
-	list, diags := command.ParseHooks(hookNode(s), t.s.o.Dialect)
+	list, diags := Hooks(s, t.s.o.Dialect)
 	for _, d := range diags {
-		d.File = "SKILL.md"
 		c.diags = append(c.diags, d)
 	}
 	off := 0
@@ -197,13 +196,23 @@ func hooksAllowed(i source.Info) bool {
 	return i.HooksPolicy() != source.PolicyDeny
 }
 
-// hookNode is the value of the field, wherever the header has it.
-func hookNode(s *skill.Skill) *skill.Node {
-	raw := s.Raw()
-	for _, at := range [][]string{{"hooks"}, {"metadata", "deft", "hooks"}, {"deft", "hooks"}} {
-		if n := raw.Path(at...); n != nil {
-			return n
-		}
+// Hooks reads the hooks of a header, wherever it has them. Those in a file beside SKILL.md
+// are not read.
+func Hooks(s *skill.Skill, d skill.Dialect) ([]command.Hook, []skill.Diagnostic) {
+	if s == nil || !s.Meta.HasHooks {
+		return nil, nil
 	}
-	return nil
+	const key = "hooks"
+	raw := s.Raw()
+	for _, n := range []*skill.Node{raw.Path("metadata", "deft", key), raw.Path("metadata", "deft."+key), raw.Path("deft", key), raw.Get(key)} {
+		if n == nil || s.Origin(key).File == skill.SidecarConfig {
+			continue
+		}
+		list, diags := command.ParseHooks(n, d)
+		for i := range diags {
+			diags[i].File = "SKILL.md"
+		}
+		return list, diags
+	}
+	return nil, []skill.Diagnostic{skill.Finding("hook_ignored", skill.SidecarConfig, "hooks count in SKILL.md alone")}
 }

@@ -130,7 +130,7 @@ func (v *viewer) show(e agent.Event) {
 	case agent.ToolRequested, agent.GateDecided, agent.ConfirmAnswered, agent.ToolFinished:
 		v.call(e)
 	case agent.HookRan:
-		v.hook(*e.Hook)
+		v.hook("", *e.Hook)
 	case agent.SubagentStarted, agent.SubagentEvent, agent.SubagentFinished:
 		v.sub("", e)
 	case agent.TurnFinished:

@@ -90,7 +90,9 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	for _, a := range q.Active {
 		p.Printf("  %s\n", w.Say("confirm.skill", safetext.Clip(safetext.Line(a.Name), 64), a.SourceID, a.Location))
 	}
-	if q.For.Name != "" {
+	if q.Call.Via == "hook" {
+		p.Printf("  %s\n", t.r.hookBehind(q))
+	} else if q.For.Name != "" {
 		p.Printf("  %s\n", t.text(q))
 	} else if len(q.Active) == 0 {
 		p.Printf("  %s\n", w.Say("confirm.no_skill"))

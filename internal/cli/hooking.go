@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 
+	"github.com/deftskills/deft"
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/internal/config"
@@ -30,6 +31,21 @@ func hostHooks(c *config.Config) ([]command.Hook, []skill.Diagnostic) {
 		out = append(out, hooks...)
 	}
 	return out, diags
+}
+
+// hookShown is one hook of a skill that a person is asked to trust.
+type hookShown struct {
+	Event string `json:"event"`
+	Type  string `json:"type"`
+	Text  string `json:"text"` // the command, or what it adds or says
+}
+
+func hooksShown(c deft.Code) []hookShown {
+	out := []hookShown{}
+	for _, h := range c.HookList {
+		out = append(out, hookShown{h.Event, h.Type, h.Value + h.Command})
+	}
+	return out
 }
 
 // hookJSON is one hook that ran.
@@ -64,11 +80,19 @@ func (r *run) hookText(h command.HookRun) (safetext.Style, string) {
 	return safetext.Dim, r.words.Say("hook."+h.Did, whose, h.Event, text)
 }
 
+// hookBehind says whose hook a command is of that a person is asked about.
+func (r *run) hookBehind(q agent.Question) string {
+	if q.For.Name == "" {
+		return r.words.Say("confirm.own_hook")
+	}
+	return r.words.Say("confirm.hook", safetext.Clip(safetext.Line(q.For.Address), 64), safetext.Line(q.For.Dir))
+}
+
 // hook shows a hook that ran.
-func (v *viewer) hook(h command.HookRun) {
+func (v *viewer) hook(in string, h command.HookRun) {
 	v.doc.Hooks = append(v.doc.Hooks, hookOf(h))
 	if style, text := v.r.hookText(h); text != "" {
-		v.note(style, "↳", "%s", text)
+		v.note(style, in+"↳", "%s", text)
 	}
 }
 

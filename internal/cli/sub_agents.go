@@ -91,6 +91,8 @@ func (v *viewer) within(path, in string, e agent.Event) {
 		}
 	case agent.ToolFinished:
 		v.finished(in, c)
+	case agent.HookRan:
+		v.hook(in, *e.Hook)
 	}
 }
 

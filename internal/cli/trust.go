@@ -54,6 +54,7 @@ type codeJSON struct {
 	Files   int          `json:"files"`
 	Tools   []string     `json:"tools"`
 	Hooks   bool         `json:"hooks"`
+	List    []hookShown  `json:"hook_list"`
 	Inline  []string     `json:"inline"`
 	Scripts []string     `json:"scripts"`
 	Wants   []string     `json:"variables"`
@@ -166,7 +167,7 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 	if err != nil {
 		return err
 	}
-	doc.Code = &codeJSON{code.Tree, code.Files, orEmptyList(code.Tools), code.Hooks != "", orEmptyList(code.Inline), orEmptyList(code.Scripts), orEmptyList(code.Wants)}
+	doc.Code = &codeJSON{code.Tree, code.Files, orEmptyList(code.Tools), code.Hooks != "", hooksShown(code), orEmptyList(code.Inline), orEmptyList(code.Scripts), orEmptyList(code.Wants)}
 	if slices.ContainsFunc(st.Grants, func(g store.Grant) bool {
 		return g.Tree == code.Tree && g.Name == rec.Skill.Name && g.Source == rec.Source.ID
 	}) {
@@ -207,8 +208,11 @@ func (r *run) showCode(rec *registry.Record, code deft.Code) {
 	if len(code.Tools) > 0 {
 		p.Printf("  %s\n", r.words.Say("trust.tools", strings.Join(code.Tools, ", ")))
 	}
-	if code.Hooks != "" {
+	if code.Hooks != "" && len(code.HookList) == 0 {
 		p.Printf("  %s\n", r.words.Say("trust.hooks"))
+	}
+	for _, h := range code.HookList {
+		p.Printf("  %s\n", r.words.Say("trust.hook", h.Event, h.Type, safetext.Line(h.Value+h.Command)))
 	}
 	for _, command := range code.Inline {
 		p.Printf("  %s\n", r.words.Say("trust.inline", command))
