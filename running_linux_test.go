@@ -31,7 +31,17 @@ type bench struct {
 // ids tell the processes of one test from all others.
 var ids atomic.Int64
 
-func newBench(t *testing.T, files map[string]string) *bench {
+// atEach runs a test at the level that the machine has, and at files.
+func atEach(t *testing.T, files map[string]string, test func(t *testing.T, b *bench)) {
+	for _, most := range []sandbox.Level{sandbox.Full, sandbox.Files} {
+		t.Run(most.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, newBench(t, most, files))
+		})
+	}
+}
+
+func newBench(t *testing.T, most sandbox.Level, files map[string]string) *bench {
 	t.Helper()
 	base, err := os.MkdirTemp("/var/tmp", "deft-test-") // the folder for temporary files is a run's own
 	if err != nil {
@@ -45,7 +55,12 @@ func newBench(t *testing.T, files map[string]string) *bench {
 			t.Fatal(err)
 		}
 	}
-	b.box = sandbox.New(sandbox.Options{HelperPath: helper, TempRoot: b.temp})
+	real := sandbox.New(sandbox.Options{HelperPath: helper, TempRoot: b.temp})
+	b.box = sandbox.New(sandbox.Options{HelperPath: helper, TempRoot: b.temp, Probe: func(ctx context.Context) sandbox.Findings {
+		f := real.Probe(ctx)
+		f.Level = min(f.Level, most)
+		return f
+	}})
 	b.o = deft.Options{
 		Workspace: b.work, Home: filepath.Join(base, "home"), Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(base, "home")},
 		NoBuiltin: true, Commands: deft.Commands{Box: b.box, TempRoot: b.temp},
@@ -108,10 +123,14 @@ func running(text string) []string {
 func TestACommandEndsWithItsCall(t *testing.T) {
 	t.Parallel()
 	const hook, skillText = "#!/bin/sh\necho mine\n", "---\nname: own\ndescription: Own.\n---\nOwn.\n"
-	b := newBench(t, map[string]string{
+	files := map[string]string{
 		"work/.git/hooks/pre-commit": hook, "work/.git/config": "[core]\n", "work/.deft/skills/own/SKILL.md": skillText, "work/AGENTS.md": "Be kind.\n",
 		"home/.ssh/id": "private key", "work/notes.txt": "notes\n",
-	})
+	}
+	atEach(t, files, func(t *testing.T, b *bench) { endsWithItsCall(t, b, hook, skillText) })
+}
+
+func endsWithItsCall(t *testing.T, b *bench, hook, skillText string) {
 	turn := b.begin(t.Context())
 	if !b.confined(turn) {
 		return
@@ -163,7 +182,10 @@ func TestACommandEndsWithItsCall(t *testing.T) {
 // A turn that is cancelled ends its command, and nothing happens after.
 func TestACancelledTurnEndsItsCommand(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, nil)
+	atEach(t, map[string]string{"work/d/x": ""}, cancelled)
+}
+
+func cancelled(t *testing.T, b *bench) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	turn := b.begin(ctx)
@@ -173,7 +195,7 @@ func TestACancelledTurnEndsItsCommand(t *testing.T) {
 	nap := fmt.Sprintf("8%d.%d", os.Getpid(), ids.Add(1))
 	done := make(chan model.Result, 1)
 	go func() {
-		in, _ := json.Marshal(map[string]any{"command": "mkdir d; touch d/begun; trap '' TERM; sleep " + nap + "; touch d/after"})
+		in, _ := json.Marshal(map[string]any{"command": "touch d/begun; trap '' TERM; sleep " + nap + "; touch d/after"})
 		done <- turn.Call(model.Call{ID: "1", Name: "bash", Input: in})[0]
 	}()
 	begun := filepath.Join(b.work, "d", "begun")
@@ -203,7 +225,7 @@ func TestACancelledTurnEndsItsCommand(t *testing.T) {
 func TestAChangedScriptDoesNotRun(t *testing.T) {
 	t.Parallel()
 	const text = "---\nname: tool\ndescription: Runs.\n---\nRun scripts/x.sh.\n"
-	b := newBench(t, map[string]string{"work/.deft/skills/tool/SKILL.md": text, "work/.deft/skills/tool/scripts/x.sh": "cat \"$(dirname \"$0\")/data.txt\"; echo $*\n", "work/.deft/skills/tool/scripts/data.txt": "data\n"})
+	b := newBench(t, sandbox.Full, map[string]string{"work/.deft/skills/tool/SKILL.md": text, "work/.deft/skills/tool/scripts/x.sh": "cat \"$(dirname \"$0\")/data.txt\"; echo $*\n", "work/.deft/skills/tool/scripts/data.txt": "data\n"})
 	b.o.Project = registry.ProjectAlways
 	first := open(t, b.o)
 	rec, err := first.Snapshot().Lookup("tool")

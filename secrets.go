@@ -205,21 +205,20 @@ func inBase64(enc *base64.Encoding, value string, shift int) string {
 }
 
 func (h *hider) hide(text string) string {
+	whole := lines.Replace(text)
 	for _, f := range h.forms {
-		if f.wrapped {
+		if text = strings.ReplaceAll(text, f.text, "[secret:"+f.name+"]"); f.wrapped && strings.Contains(whole, f.text) {
 			text = hideWrapped(text, f)
-			continue
 		}
-		text = strings.ReplaceAll(text, f.text, "[secret:"+f.name+"]")
 	}
 	return text
 }
 
-// hideWrapped replaces a form also where line ends stand in it.
+// lines joins what was broken into lines.
+var lines = strings.NewReplacer("\n", "", "\r", "")
+
+// hideWrapped replaces a form where line ends stand in it.
 func hideWrapped(text string, f form) string {
-	if !strings.ContainsAny(text, "\r\n") {
-		return strings.ReplaceAll(text, f.text, "[secret:"+f.name+"]")
-	}
 	bare := make([]byte, 0, len(text))
 	at := make([]int, 0, len(text)) // where each byte of bare stands in text
 	for i := range len(text) {

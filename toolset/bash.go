@@ -21,7 +21,7 @@ const NameShell = "bash"
 const (
 	maxCommand   = 64 << 10 // bytes of one command: what the gate can judge
 	maxWait      = 600      // seconds that a command may ask for
-	shellOutput  = 8 << 20  // bytes kept of each stream: what the model can read of it in a file
+	shellOutput  = 4 << 20  // bytes kept of each stream: what the model can read of it in a file
 	noteNotBegun = "Nothing was run."
 )
 
