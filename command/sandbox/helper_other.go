@@ -22,6 +22,3 @@ func (b *Box) probe(context.Context) Findings {
 	missing := Finding{Detail: "not on " + runtime.GOOS}
 	return Findings{Helper: missing, Landlock: missing, Seccomp: missing, Namespaces: missing, Bwrap: missing}
 }
-
-// linkedSecrets finds nothing where no level holds files.
-func (p Policy) linkedSecrets() ([]string, error) { return nil, nil }

@@ -17,9 +17,6 @@ var bwrapPlaces []string // not on this system
 // Helper returns nothing: on this system no helper is needed, a job object holds a run.
 func Helper([]string) string { return "" }
 
-// linkedSecrets finds nothing where no level holds files.
-func (p Policy) linkedSecrets() ([]string, error) { return nil, nil }
-
 func (b *Box) probe(context.Context) Findings {
 	missing := Finding{Detail: "not on windows"}
 	return Findings{
