@@ -27,7 +27,7 @@ func lintVerb() verb {
 	var o lintOptions
 	return verb{
 		name: "lint", args: "PATH…", min: 1, max: -1, group: groupWrite, effects: effects{reads: true, writes: true},
-		short: "strict check of skills, for deft or another host, and advice",
+		short: "strict check of skills, for deft or another host, and advice", brief: "strict check of skills, and a look for what is dangerous",
 		long: "PATH is a skill's folder, its SKILL.md, or a folder of skills. Hosts: " + strings.Join(hosts(), ", ") + ".\n" +
 			"Exit code 1 means an error, with --strict also a warning.",
 		flags: func(f *pflag.FlagSet) {

@@ -174,6 +174,7 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 		return r.trustDone(doc, "trust.already", rec.Skill.Name)
 	}
 	r.showCode(rec, code)
+	r.scanOfCode(ctx, rec.Skill.Name, rec.RealDir)
 	if err := r.askTrust("trust.ask_skill", rec.Skill.Name); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func verbs() []verb {
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
-		lintVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
+		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
 		configVerb(), gateVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }

@@ -1,0 +1,115 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/internal/limits"
+)
+
+// Options say which rules a Scanner has. The zero value means those that deft ships.
+type Options struct {
+	Rules   []fs.FS  // folders of more rules, *.yaml
+	Disable []string // ids of rules that are left out; an unknown one is an error
+}
+
+// Scanner holds compiled rules. It is safe for concurrent use.
+type Scanner struct {
+	set   *ruleSet
+	built []builtRule
+}
+
+// New reads and compiles the rules. A rule that breaks the form is an error that names
+// the file and the rule.
+func New(o Options) (*Scanner, error) {
+	l := loader{words: map[string]string{}, indexes: map[string]int{}}
+	own, err := fs.Sub(shipped, "rules")
+	if err != nil {
+		return nil, err
+	}
+	for _, fsys := range append([]fs.FS{own}, o.Rules...) {
+		if err := l.read(fsys); err != nil {
+			return nil, err
+		}
+	}
+	disable := slices.Compact(slices.Sorted(slices.Values(o.Disable)))
+	s := &Scanner{}
+	if s.set, err = l.build(disable); err != nil {
+		return nil, err
+	}
+	s.built = slices.DeleteFunc(built(), func(b builtRule) bool { return slices.Contains(disable, b.id) })
+	return s, nil
+}
+
+// check is a hook for what must hold of every set of rules.
+func (s *Scanner) check(least int) error {
+	if len(s.set.rules) < least {
+		return fmt.Errorf("rules: %d of %d were read", len(s.set.rules), least)
+	}
+	return nil
+}
+
+// Rules returns the digest of all rules, "sha256:" and hex: a Result holds for a tree
+// digest and this.
+func (s *Scanner) Rules() string { return s.set.digest }
+
+// ScanOptions bound one scan.
+type ScanOptions struct {
+	Leave  []string       // paths below the tree that are not part of it
+	Only   string         // the one name at the top that is looked at; "" = all
+	Limits limits.Hazards // zero = defaults
+}
+
+// Result is what was found in one tree. It is no verdict: a tree without findings is one
+// in which these rules found nothing, in the files that were read.
+type Result struct {
+	Complete     bool      // everything was read, within all bounds
+	FilesRead    int       // as text, or known by their first bytes
+	FilesSkipped int       // not read, or not whole
+	Findings     []Finding // by file, line, rule
+	Blocking     int       // findings of level block
+	Rules        string    // as Scanner.Rules
+}
+
+// Scan reads the regular files of fsys and reports what the rules find. Links are not
+// followed, special files are not opened, archives are looked into. A file that can't
+// be read makes the result partial and is no error; the error is that of ctx.
+func (s *Scanner) Scan(ctx context.Context, fsys fs.FS, o ScanOptions) (Result, error) {
+	t := &tree{scan: s, fsys: fsys, limits: o.Limits.WithDefaults(), leave: o.Leave, only: o.Only, folded: map[string]string{}}
+	t.result = Result{Complete: true, Rules: s.set.digest, Findings: []Finding{}}
+	within, cancel := context.WithTimeout(ctx, t.limits.Time)
+	defer cancel()
+	t.ctx = within
+	t.dir(".", 0)
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if within.Err() != nil {
+		t.partial(t.at("."), "ST107", fmt.Sprintf("more than %s", t.limits.Time))
+	}
+	t.undeclared()
+	return t.finish(), nil
+}
+
+// finish orders the findings and counts.
+func (t *tree) finish() Result {
+	r := &t.result
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return strings.Compare(a.Rule, b.Rule)
+	})
+	for _, f := range r.Findings {
+		if f.Level == Block {
+			r.Blocking++
+		}
+	}
+	return *r
+}
