@@ -225,6 +225,7 @@ type candidate struct {
 	appended string // ARGUMENTS: …, when no placeholder took them
 	text     string
 	again    bool // the text is in the context already
+	anew     bool // it is, but what its commands print may differ now
 	short    bool // the text was cut
 }
 
@@ -399,7 +400,7 @@ func (r *Refusal) settle(t *Turn, c *candidate, actor Actor) {
 // repeat finds out whether the same text, with the same arguments, is in the context.
 func (c *candidate) repeat(t *Turn) {
 	former := t.former(c.act.Address)
-	if former == nil {
+	if former == nil || c.anew {
 		return
 	}
 	if former.Actor == ActorUser {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
@@ -103,10 +104,16 @@ func (t *Turn) expand(ctx context.Context, r Request, c *candidate, values comma
 }
 
 // kept reports whether the text of the candidate is in the context as it would be loaded
-// now, so that nothing of it is to be run again. A member of a set keeps its text.
+// now, so that nothing of it is to be run again. A member of a set keeps its text. Where a
+// command was held back, and a person has granted the skill meanwhile or starts it once
+// more, it is loaded anew: what was missing may be there.
 func (c *candidate) kept(t *Turn, r Request) bool {
 	former := t.former(c.act.Address)
 	if former == nil || former.Digest != c.act.Digest || former.Args != c.act.Args && (r.Replace || former.placeholders) {
+		return false
+	}
+	held := former.Unrun != "" || slices.ContainsFunc(former.Commands, func(o command.Outcome) bool { return !o.Ran })
+	if c.anew = held && (r.Actor == ActorUser || former.Granted != c.act.Granted); c.anew {
 		return false
 	}
 	c.act.Commands, c.act.Unrun = former.Commands, former.Unrun

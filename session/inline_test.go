@@ -186,6 +186,33 @@ func TestATextInTheContextRunsNothingAgain(t *testing.T) {
 	}
 }
 
+func TestATextWhoseCommandsWereHeldBackIsLoadedAnewForAPerson(t *testing.T) {
+	t.Parallel()
+	granted := false
+	f, s := staged(t, func(o *Options) { o.Granted = func(*registry.Record) bool { return granted } }, def{name: "x", text: "!`a`", trust: source.Workspace})
+	turn := f.open(s)
+	load(t, turn, "x")
+	if again := load(t, turn, "x").Text; len(s.ran) > 0 || !strings.Contains(again, "is already loaded") {
+		t.Errorf("ran %q: %s", s.ran, again)
+	}
+	granted, s.verdict = true, command.Ask
+	if text := load(t, turn, "x").Text; body(text) != "(unavailable: needs approval)" {
+		t.Error(text)
+	}
+	s.verdict = command.Permit
+	if text := load(t, turn, "x").Text; len(s.ran) > 0 || !strings.Contains(text, "is already loaded") {
+		t.Errorf("the model is asked again: ran %q: %s", s.ran, text)
+	}
+	res := must(turn.Activate(t.Context(), Request{Names: []string{"x"}, Actor: ActorUser}))
+	if !slices.Equal(s.ran, []string{"a"}) || body(res.Text) != "<a>" || len(f.Active()) != 1 {
+		t.Errorf("ran %q: %s", s.ran, res.Text)
+	}
+	must(turn.Activate(t.Context(), Request{Names: []string{"x"}, Actor: ActorUser}))
+	if len(s.ran) != 1 {
+		t.Errorf("ran %q", s.ran)
+	}
+}
+
 func TestAResumedSessionRunsNothing(t *testing.T) {
 	t.Parallel()
 	f, s := staged(t, nil, def{name: "x", text: "!`a`"})

@@ -97,7 +97,7 @@ func (t *Turn) gather(ctx context.Context, r Request) (found []*candidate, res R
 // same reports whether the set is active already, in order and with these texts.
 func same(former []Applied, found []*candidate) bool {
 	return slices.EqualFunc(former, found, func(a Applied, c *candidate) bool {
-		return a.Owner.ID == c.act.Address && a.Skill.Digest == c.act.Digest && a.Skill.Args == c.act.Args && !a.Skill.InResult
+		return a.Owner.ID == c.act.Address && a.Skill.Digest == c.act.Digest && a.Skill.Args == c.act.Args && !a.Skill.InResult && !c.anew
 	})
 }
 
