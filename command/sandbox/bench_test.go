@@ -24,10 +24,17 @@ func BenchmarkStart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for level := sandbox.None; level <= sandbox.Full; level++ {
-		b.Run(level.String(), func(b *testing.B) {
-			dir := b.TempDir()
-			o := sandbox.Options{HelperPath: deft}
+	for _, w := range []struct {
+		name  string
+		level sandbox.Level
+		bwrap bool
+	}{
+		{"none", sandbox.None, false}, {"limits", sandbox.Limits, false}, {"files", sandbox.Files, false},
+		{"full", sandbox.Full, false}, {"full-by-bwrap", sandbox.Full, true},
+	} {
+		b.Run(w.name, func(b *testing.B) {
+			dir, level := b.TempDir(), w.level
+			o := sandbox.Options{HelperPath: deft, OnlyBwrap: w.bwrap}
 			if level == sandbox.None {
 				o.HelperPath = ""
 			}
