@@ -337,6 +337,39 @@ func TestHooksOfTheEndRunOnceWhereATurnHasBegun(t *testing.T) {
 	}
 }
 
+func TestNobodyIsAskedAfterTheLastTurn(t *testing.T) {
+	t.Parallel()
+	s := hooksOf(t, "x", map[string]any{"event": "SessionEnd", "type": "command", "command": "make clean"})
+	f := newFixture(t, []scripted.Step{{Text: "a"}}, func(d *Deps, o *gate.Options) {
+		withHooks(s, func(command.Registered, string) command.Result { t.Error("it ran"); return command.Result{} })(d, o)
+		d.Confirmer = person(func(context.Context, Question) (gate.Answer, error) {
+			t.Error("somebody was asked")
+			return gate.Answer{Reply: gate.Once}, nil
+		})
+	})
+	if _, err := f.run(t, t.Context(), Input{Text: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	var told []Event
+	f.Leave(t.Context(), f.s, func(e Event) { told = append(told, e) })
+	if did(told) != "SessionEnd failed" {
+		t.Errorf("%+v", told)
+	}
+}
+
+func TestNoHookRunsForALookAtATurn(t *testing.T) {
+	t.Parallel()
+	s := hooksOf(t, "x", hook("SessionStart", "append_prompt", "A"), hook("UserPromptSubmit", "deny", "no", "once", true))
+	f := newFixture(t, nil, withHooks(s, nil))
+	p, err := f.Prepare(t.Context(), f.s, Input{Text: "go", Origin: gate.Interactive, NoHooks: true})
+	if err != nil || len(p.Hooks) != 0 || p.Request != "go" || len(s.List()) != 2 {
+		t.Errorf("%+v, %q, %v", p.Hooks, p.Request, err)
+	}
+	if _, err := f.Prepare(t.Context(), f.s, Input{Text: "go", Origin: gate.Interactive}); err == nil || s.Has("UserPromptSubmit") {
+		t.Error("the next turn has no hooks")
+	}
+}
+
 func TestHostsWithALoopOfTheirOwnHaveHooksToo(t *testing.T) {
 	t.Parallel()
 	s := hooksOf(t, "x", hook("UserPromptSubmit", "append_prompt", "Cite."), hook("PreToolUse", "deny", "no", "tools", []any{"note"}),

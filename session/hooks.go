@@ -162,9 +162,7 @@ func (t *Turn) hooksOf(c *candidate) {
 		return
 	}
 	list, diags := Hooks(s, t.s.o.Dialect)
-	for _, d := range diags {
-		c.diags = append(c.diags, d)
-	}
+	c.diags = append(c.diags, diags...)
 	off := 0
 	for _, h := range list {
 		if h.Type == "command" && !t.s.o.HookCommands {
