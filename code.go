@@ -19,6 +19,7 @@ type Code struct {
 	Tools   []string     // that its header asks to allow
 	Hooks   skill.Digest // of the hooks in its header; "" = none
 	Inline  []string     // commands that its text asks to run while it is loaded
+	Listing skill.Tree   // every file; for Options.Trees
 	Scripts []string     // paths of files that can be run: executable, or below scripts/
 	Wants   []string     // variables that its commands are given, where a person bound them
 	// HookList are the hooks that can be read, in either form, whatever the dialect.
@@ -49,7 +50,7 @@ func (e *Engine) Code(ctx context.Context, r *registry.Record) (Code, error) {
 		return Code{}, err
 	}
 	m := &loaded.Skill.Meta
-	c := Code{Tree: tree, Files: len(files), Tools: slices.Clone(m.AllowedTools.Entries), Inline: e.inline(loaded.Body), Wants: registry.Wants(m)}
+	c := Code{Tree: tree, Files: len(files), Listing: files, Tools: slices.Clone(m.AllowedTools.Entries), Inline: e.inline(loaded.Body), Wants: registry.Wants(m)}
 	if m.HasHooks {
 		c.Hooks = hooksOf(loaded.Skill)
 		c.HookList, _ = session.Hooks(loaded.Skill, skill.Deft)

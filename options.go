@@ -127,6 +127,10 @@ type Options struct {
 	// none can be had.
 	Secrets Secrets
 
+	// Trees returns the files of a skill as a person saw them when the tree of that digest
+	// was granted, to tell later what changed; nil = nobody keeps them.
+	Trees func(tree skill.Digest) (skill.Tree, bool)
+
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
 	// Places are directories that are no sources and that Explain looks at too.

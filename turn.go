@@ -123,6 +123,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		Hooks: registrar{s.hooks}, HookCommands: e.o.Commands.Hooks,
 		// A skill is started inside a turn; what it may do is asked without one.
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
+		Drift:   func(r *registry.Record) []string { return e.Drift(context.WithoutCancel(ctx), r) },
 	}
 	if up != nil {
 		of = up.inherit(of)

@@ -149,6 +149,37 @@ func unavailable(d Decision, cause error) (Decision, error) {
 
 // decide gathers the facts of a call and puts them to the table.
 func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
+	d, f := e.decideNow(c, anyArgs)
+	void := f.void()
+	if len(void) == 0 {
+		return d, f
+	}
+	c.Skills = slices.Clone(c.Skills)
+	for i := range c.Skills {
+		if slices.Contains(void, c.Skills[i].Name) {
+			c.Skills[i].Granted = false
+		}
+	}
+	d, f = e.decideNow(c, anyArgs)
+	d.Reason += fmt.Sprintf("; skill %q is not what was granted any more (trust_drift)", clip(void[0]))
+	return d, f
+}
+
+// void names the skills whose word was needed and does not count any more: their files are
+// not those that a person granted.
+func (f *facts) void() []string {
+	var names []string
+	for _, r := range f.leans {
+		if r.skill != "" && !slices.Contains(names, r.skill) {
+			names = append(names, r.skill)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(f.call.Skills, func(s ActiveSkill) bool { return s.Name == name && s.Still != nil && !s.Still() })
+	})
+}
+
+func (e *engine) decideNow(c Call, anyArgs bool) (Decision, *facts) {
 	f := &facts{
 		call: c, tier: ManualOnly, ceiling: ManualOnly, autonomous: c.Origin.Autonomous(),
 		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable, e.o.StrictStages},
@@ -181,6 +212,7 @@ func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
 	e.raise(f, s, anyArgs)
 	f.refusal = e.refusal(f.call, s)
 	f.said = s.judge(append(e.rules.Rules[:len(e.rules.Rules):len(e.rules.Rules)], s.approved...))
+	f.leans = s.leans(f.said)
 	f.key = memoryKey(f.call, s.memoryParts(dirs), e.o.Paths.Workspace)
 	f.remembered = e.isRemembered(c.Session, f.key)
 	d := decide(f)

@@ -95,6 +95,9 @@ type ActiveSkill struct {
 	Allow        skill.ToolList
 	Deny         []string
 	Mode         ListMode
+	// Still says whether Granted holds yet; nil = it does. It is asked before a rule of the
+	// skill spares a question, and may look at its files.
+	Still func() bool
 }
 
 // Call is one tool call as it reaches the gate.

@@ -222,6 +222,20 @@ func (s *subject) judgeShell(rules []Rule) answer {
 	return a
 }
 
+// leans are the rules of skills that cover the call, and those whose script it names.
+func (s *subject) leans(a answer) []Rule {
+	out := slices.DeleteFunc(slices.Clone(a.rule), func(r Rule) bool { return r.skill == "" })
+	if s.shell == nil {
+		return out
+	}
+	for _, r := range s.approved {
+		if r.script != "" && s.shell.used[r.script] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Who covers a call.
 const (
 	fromRules = "rule"

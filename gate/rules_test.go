@@ -237,6 +237,27 @@ func TestSkillsApproveInAdvance(t *testing.T) {
 	}
 }
 
+func TestAChangedSkillApprovesNothing(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"git push": "ask first_use", ".claude/skills/pub/scripts/pub.sh x": "ask each_call", "git push; .claude/skills/pub/scripts/pub.sh x": "ask each_call",
+		".claude/skills/pub/scripts/pub.sh x; touch y": "ask each_call", "git status": "allow read_only", "touch x": "ask first_use",
+	} {
+		h := newRuleHouse(t, nil)
+		call := h.bash(line)
+		call.Skills = preApproving(h, true, "Bash(git *)", "Bash(.claude/skills/pub/scripts/pub.sh *)")
+		asked := 0
+		call.Skills[0].Still = func() bool { asked++; return false }
+		d := h.gate.Explain(call)
+		if got := string(d.Verdict) + " " + d.Code; got != want {
+			t.Errorf("%q: %s (%s), want %s", line, got, d.Reason, want)
+		}
+		if told := strings.Contains(d.Reason, `skill "pub" is not what was granted any more (trust_drift)`); told != (asked > 0) || (asked > 0) == (line == "git status" || line == "touch x") {
+			t.Errorf("%q: asked %d times, %s", line, asked, d.Reason)
+		}
+	}
+}
+
 func TestRestrictingListsNameCommands(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

@@ -70,6 +70,7 @@ type shellEval struct {
 	// What was found out about commands and, in wrappers, about those that they run.
 	odd      map[*shellcmd.Word]string
 	harmless map[*shellcmd.Word]bool
+	used     map[string]bool // scripts of granted skills that the command names
 }
 
 func readShell(command string, env ShellEnv) *shellEval {
@@ -378,7 +379,14 @@ func (e *shellEval) programName(word string) string {
 			return name
 		}
 	}
-	return e.scripts[e.absolute(word)]
+	script := e.scripts[e.absolute(word)]
+	if script != "" {
+		if e.used == nil {
+			e.used = map[string]bool{}
+		}
+		e.used[script] = true
+	}
+	return script
 }
 
 // absolute is a path of a program as an absolute, clean one, "" where the line does not

@@ -17,6 +17,7 @@ type facts struct {
 	pathFault  *fault
 	files      []touched
 	said       answer // of the rules
+	leans      []Rule // of skills, without which something of the judgement is another
 	refusal    string // which active skill refuses the tool, and why
 	tier       Tier
 	raised     string // why the tier is above the declared one

@@ -39,6 +39,18 @@ func (t *Turn) effects(r Request, c *candidate) {
 	t.hooksOf(c)
 	c.drop()
 	t.approvals(c)
+	t.drift(c)
+}
+
+// drift says that a grant of the skill is void, since its files are others, and which.
+func (t *Turn) drift(c *candidate) {
+	if c.act.Granted || t.s.o.Drift == nil {
+		return
+	}
+	if lines := t.s.o.Drift(c.rec); len(lines) > 0 {
+		c.dropped = append(c.dropped, skill.Finding("trust_drift", "SKILL.md",
+			"skill %q is not what was granted, and so its code does not count: %s", c.act.Name, strings.Join(lines, ", ")))
+	}
 }
 
 // approvals says which entries of an allow list approve nothing in advance where it is

@@ -52,6 +52,7 @@ type Options struct {
 	Unmet      func(*skill.Skill) []string            // names of conditions that do not hold; nil = those the Snapshot found
 	Models     func(id string) bool                   // is this model configured; nil = every id is accepted
 	Granted    func(r *registry.Record) bool          // does code of this skill count; nil = by kind of source
+	Drift      func(r *registry.Record) []string      // how a skill differs from what was granted; nil = nobody can tell
 	Kept       func(file skill.Digest) ([]byte, bool) // the bytes that a SKILL.md had, for Resume; nil = none are kept
 	Agents     []string                               // kinds of sub-agents that carry out forked skills; nil = the host has none, and they run in place
 	Chain      []string                               // addresses of the forked skills that this session carries out, the outermost first; see Child

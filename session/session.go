@@ -135,7 +135,21 @@ func (s *Session) Active() []Activation {
 }
 
 // ActiveSkills returns the active skills and the host's policy as the gate takes them.
-func (s *Session) ActiveSkills() []gate.ActiveSkill { return slices.Clone(s.Effective().Skills) }
+// What a skill approves in advance counts only while its files are those that were granted.
+func (s *Session) ActiveSkills() []gate.ActiveSkill {
+	out := slices.Clone(s.Effective().Skills)
+	for i, k := range out {
+		if k.Mode != gate.PreApprove || !k.Granted || k.Source == gate.HostSource {
+			continue
+		}
+		for _, a := range s.Active() {
+			if a.Name == k.Name && a.SourceID == k.Source && a.Trust != trustTrusted {
+				out[i].Still = func() bool { return s.granted(a.Record) }
+			}
+		}
+	}
+	return out
+}
 
 // Clear ends everything that is active, as if the conversation began anew. The running
 // turn goes on.

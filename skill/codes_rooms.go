@@ -107,6 +107,7 @@ var roomCodes = []CodeSpec{
 	{"gate_bad_rule", LevelError, "write it as Tool or Tool(what it may do)"},
 	{"gate_rule_url", LevelWarning, "write WebFetch(domain:HOST)"},
 	{"gate_broad_grant", LevelWarning, "name the commands that need no approval"},
+	{"trust_drift", LevelWarning, "look at it again with deft trust"},
 	{"gate_tier_override", LevelWarning, "write it in your own config.yaml, with a reason"},
 	{"store_xdg_relative", LevelWarning, "set it to an absolute path"},
 	// store: the state of a machine.

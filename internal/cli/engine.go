@@ -61,7 +61,7 @@ func (r *run) options() deft.Options {
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(), Secrets: &secrets{r: r},
 	}
-	o.Rules, o.Hooks = r.rules, r.hooks
+	o.Rules, o.Trees, o.Hooks = r.rules, r.keptTree, r.hooks
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
 	}

@@ -58,6 +58,7 @@ type codeJSON struct {
 	Inline  []string     `json:"inline"`
 	Scripts []string     `json:"scripts"`
 	Wants   []string     `json:"variables"`
+	Drift   []string     `json:"drift"` // since it was granted last
 }
 
 // folderArg returns the folder that an argument names: one that is there and is no skill,
@@ -167,14 +168,16 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 	if err != nil {
 		return err
 	}
-	doc.Code = &codeJSON{code.Tree, code.Files, orEmptyList(code.Tools), code.Hooks != "", hooksShown(code), orEmptyList(code.Inline), orEmptyList(code.Scripts), orEmptyList(code.Wants)}
+	doc.Code = &codeJSON{code.Tree, code.Files, orEmptyList(code.Tools), code.Hooks != "", hooksShown(code), orEmptyList(code.Inline), orEmptyList(code.Scripts), orEmptyList(code.Wants), []string{}}
 	if slices.ContainsFunc(st.Grants, func(g store.Grant) bool {
 		return g.Tree == code.Tree && g.Name == rec.Skill.Name && g.Source == rec.Source.ID
 	}) {
 		return r.trustDone(doc, "trust.already", rec.Skill.Name)
 	}
+	doc.Code.Drift = orEmptyList(e.Drift(ctx, rec))
 	r.showCode(rec, code)
 	r.scanOfCode(ctx, rec.Skill.Name, rec.RealDir)
+	r.showDrift(doc.Code.Drift)
 	if err := r.askTrust("trust.ask_skill", rec.Skill.Name); err != nil {
 		return err
 	}
@@ -191,6 +194,7 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 			return err
 		}
 		doc.Written = true
+		r.keepTree(code.Listing)
 	}
 	return r.trustDone(doc, r.orDry("trust.skill", "trust.skill_dry"), rec.Skill.Name)
 }
