@@ -455,3 +455,72 @@ type (
 	modelRequest = model.Request
 	modelStep    = model.Step
 )
+
+// Eight sub-agents run at once; the ninth is told so.
+func TestEightSubAgentsRunAtOnce(t *testing.T) {
+	t.Parallel()
+	all := make(chan struct{})
+	var mu sync.Mutex
+	running := 0
+	files := map[string]string{}
+	step := model.Step{}
+	for i := range 9 {
+		name := fmt.Sprintf("scan%d", i)
+		for k, v := range forkedSkill(name, "", "Task "+name+".") {
+			files[k] = v
+		}
+		step.Calls = append(step.Calls, model.Call{Name: "skill", Input: json.RawMessage(`{"name":"` + name + `"}`)})
+	}
+	n := newNest(t, nil, func(ctx context.Context, r model.Request) model.Step {
+		if asks(r, "Task scan") {
+			mu.Lock()
+			if running++; running == 8 {
+				close(all)
+			}
+			mu.Unlock()
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+			return says("scanned")
+		}
+		if len(r.Messages) == 1 {
+			return step
+		}
+		return says("done")
+	}, files)
+	end := n.run(t.Context(), deft.Input{Text: "go"})
+	if got := n.told(); end.Stop != agent.StopEnd || strings.Count(got, `end "scanned"`) != 8 || strings.Count(got, "skill fork_failed") != 1 {
+		t.Errorf("%+v\n%s", end, got)
+	}
+}
+
+// A consumer that stops reading ends the sub-agents too.
+func TestWhoStopsReadingEndsTheSubAgents(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	n := newNest(t, nil, func(ctx context.Context, r model.Request) model.Step {
+		if asks(r, "Count.") {
+			<-ctx.Done()
+			close(over)
+			return model.Step{}
+		}
+		if len(r.Messages) == 1 {
+			return calls("skill", map[string]string{"name": "scan"})
+		}
+		<-ctx.Done()
+		return model.Step{}
+	}, forkedSkill("scan", "", "Count."))
+	for e := range n.s.Run(t.Context(), deft.Input{Text: "go", Origin: gate.Interactive}) {
+		if e.Type == agent.SubagentEvent && e.Sub.Event.Type == agent.ModelStarted {
+			break
+		}
+	}
+	<-over
+	if len(n.s.Active()) != 0 {
+		t.Error("something is active")
+	}
+	if _, err := n.s.Plan(t.Context(), deft.Input{Text: "next", Origin: gate.Interactive}); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,8 @@ package deft_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -165,6 +167,60 @@ func TestATurnIsShortenedInTheMiddle(t *testing.T) {
 	for _, e := range n.events {
 		if e.Type == agent.TextDelta && strings.Contains(e.Text, "SUMMARY") {
 			t.Error("the summary is told as an answer")
+		}
+	}
+}
+
+// A resumed session has no conversation: the prompt carries what is active, each once,
+// whoever started it, also after the former conversation was shortened.
+func TestAResumedSessionTellsItsSkills(t *testing.T) {
+	t.Parallel()
+	n := newNest(t, nil, nil,
+		map[string]string{
+			".claude/skills/method/SKILL.md": "---\nname: method\ndescription: Method.\n---\n\nKeep a single list. Topic: $ARGUMENTS\n",
+			".claude/skills/other/SKILL.md":  "---\nname: other\ndescription: Other.\n---\n\nDo the other thing.\n",
+			".claude/skills/gone/SKILL.md":   "---\nname: gone\ndescription: Gone.\n---\n\nGone.\n",
+			".claude/skills/edited/SKILL.md": "---\nname: edited\ndescription: Edited.\n---\n\nBefore.\n",
+		})
+	n.model.window = 9_000
+	n.model.answer = func(_ context.Context, r model.Request) model.Step {
+		switch {
+		case summarises(r):
+			return says("SUMMARY")
+		case strings.HasSuffix(last(r), "load it"):
+			return calls("skill", map[string]string{"name": "method", "arguments": "bees"})
+		}
+		return says("fine")
+	}
+	n.run(t.Context(), deft.Input{Text: "/other /gone /edited load it"})
+	for _, more := range []string{"", strings.Repeat("word ", 8_000)} {
+		if n.run(t.Context(), deft.Input{Text: "go on " + more}); (more != "") != (len(n.compaction()) > 0) {
+			t.Fatalf("shortened: %v", n.compaction())
+		}
+		state := n.s.State()
+		write(t, n.home, map[string]string{".claude/skills/edited/SKILL.md": "---\nname: edited\ndescription: Edited.\n---\n\nAfter.\n"})
+		if err := os.RemoveAll(filepath.Join(n.home, ".claude/skills/gone")); err != nil {
+			t.Fatal(err)
+		}
+		e := open(t, deft.Options{Workspace: n.dir, Home: n.home, NoBuiltin: true})
+		next := &nest{t: t, engine: e, model: n.model, s: newSession(t, e, deft.SessionOptions{Model: n.model, Resume: &state})}
+		var told []string
+		for _, p := range next.s.Resumed().Problems {
+			told = append(told, p.Name+" "+p.Code)
+		}
+		want(t, "told", strings.Join(told, ", "), "gone resume_gone, edited resume_changed")
+		next.run(t.Context(), deft.Input{Text: "where were we"})
+		text := whole(n.model.requests[len(n.model.requests)-1])
+		for _, once := range []string{"Topic: bees", "Do the other thing."} {
+			if strings.Count(text, once) != 1 {
+				t.Errorf("%d times %q in\n%s", strings.Count(text, once), once, text)
+			}
+		}
+		if strings.Contains(text, "Before.") || strings.Contains(text, "After.") || strings.Contains(text, "SUMMARY") {
+			t.Errorf("more than what is active:\n%s", text)
+		}
+		if res := next.reload("method", "bees"); !strings.Contains(res, "already loaded") {
+			t.Errorf("method: %s", res)
 		}
 	}
 }

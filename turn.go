@@ -132,6 +132,9 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		return nil, err
 	}
 	w.inner = s.inner
+	if o.Resume != nil { // no conversation holds the texts of what was started by a model
+		s.inner.Renew(s.inner.Fresh(session.FreshBudget{Read: e.toolNames().Read}))
+	}
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep, Redact: e.vault.hide,

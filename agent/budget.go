@@ -2,9 +2,8 @@ package agent
 
 import (
 	"fmt"
+	"sync"
 	"time"
-
-	"github.com/deftskills/deft/agent/model"
 )
 
 // warnAt is the share of a budget, in percent, at which model and person are told.
@@ -20,71 +19,81 @@ type Spent struct {
 // String tells it in words for the model.
 func (s Spent) String() string { return fmt.Sprintf("%d of %d %s", s.Used, s.Limit, s.What) }
 
-// account counts what a turn spends.
+// account counts what a turn spends by itself, and books it in its pool.
 type account struct {
 	limit  Budget
 	steps  int
-	calls  int
-	usage  model.Usage
 	warned bool
+	pool   *pool
+}
 
-	subs End    // what sub-agents have spent
-	lent Budget // what those that run may spend
+// spend books steps, calls and tokens.
+func (a *account) spend(e End) {
+	a.steps += e.Steps
+	a.pool.spend(e)
+}
+
+// pool is what a turn and its sub-agents may spend, and have spent, together. The pool of
+// a sub-agent lies within that of its caller: what is spent of one is spent of all above.
+// Safe for concurrent use.
+type pool struct {
+	up    *pool // nil = of a turn that is no sub-agent's
+	limit Budget
+
+	mu    sync.Mutex
+	spent End
+}
+
+func (p *pool) spend(e End) {
+	for ; p != nil; p = p.up {
+		p.mu.Lock()
+		p.spent.Steps, p.spent.Calls, p.spent.Usage = p.spent.Steps+e.Steps, p.spent.Calls+e.Calls, p.spent.Usage.Add(e.Usage)
+		p.mu.Unlock()
+	}
 }
 
 // total is what turn and sub-agents have spent.
-func (a *account) total() End {
-	return End{Steps: a.steps + a.subs.Steps, Calls: a.calls + a.subs.Calls, Usage: a.usage.Add(a.subs.Usage)}
+func (p *pool) total() End {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spent
 }
 
-// lines are the budgets in force, as data: each is checked in the same way. What is lent
-// counts as spent.
-func (a *account) lines(lent Budget) []struct {
+// lines are the budgets in force, as data: each is checked in the same way.
+func (p *pool) lines() []struct {
 	Spent
 	stop Stop
 } {
-	spent := a.total()
+	spent := p.total()
 	return []struct {
 		Spent
 		stop Stop
 	}{
-		{Spent{"steps", spent.Steps + lent.Steps, a.limit.Steps}, StopSteps},
-		{Spent{"calls", spent.Calls + lent.Calls, a.limit.Calls}, StopSteps},
-		{Spent{"input_tokens", spent.Usage.Input + lent.InputTokens, a.limit.InputTokens}, StopTokens},
-		{Spent{"output_tokens", spent.Usage.Output + lent.OutputTokens, a.limit.OutputTokens}, StopTokens},
+		{Spent{"steps", spent.Steps, p.limit.Steps}, StopSteps},
+		{Spent{"calls", spent.Calls, p.limit.Calls}, StopSteps},
+		{Spent{"input_tokens", spent.Usage.Input, p.limit.InputTokens}, StopTokens},
+		{Spent{"output_tokens", spent.Usage.Output, p.limit.OutputTokens}, StopTokens},
 	}
 }
 
 // half is half of what is left, for a sub-agent; false where that is nothing.
-func (a *account) half(elapsed time.Duration) (Budget, bool) {
-	spent := a.total()
+func (p *pool) half(elapsed time.Duration) (Budget, bool) {
+	spent := p.total()
 	b := Budget{
-		Steps: (a.limit.Steps - spent.Steps - a.lent.Steps) / 2, Calls: (a.limit.Calls - spent.Calls - a.lent.Calls) / 2,
-		InputTokens:  (a.limit.InputTokens - spent.Usage.Input - a.lent.InputTokens) / 2,
-		OutputTokens: (a.limit.OutputTokens - spent.Usage.Output - a.lent.OutputTokens) / 2,
-		Time:         (a.limit.Time - elapsed) / 2,
+		Steps: (p.limit.Steps - spent.Steps) / 2, Calls: (p.limit.Calls - spent.Calls) / 2,
+		InputTokens: (p.limit.InputTokens - spent.Usage.Input) / 2, OutputTokens: (p.limit.OutputTokens - spent.Usage.Output) / 2,
+		Time: (p.limit.Time - elapsed) / 2,
 	}
 	return b, min(b.Steps, b.Calls, b.InputTokens, b.OutputTokens) > 0 && b.Time > 0
 }
 
-// settle takes back what was lent to a sub-agent, and books what it spent of it.
-func (a *account) settle(lent Budget, end *End) {
-	a.lent = a.lent.plus(lent, -1)
-	a.subs.Steps, a.subs.Calls, a.subs.Usage = a.subs.Steps+end.Steps, a.subs.Calls+end.Calls, a.subs.Usage.Add(end.Usage)
-}
-
-// plus adds o, n times; its time is not a sum.
-func (b Budget) plus(o Budget, n int) Budget {
-	b.Steps, b.Calls = b.Steps+n*o.Steps, b.Calls+n*o.Calls
-	b.InputTokens, b.OutputTokens = b.InputTokens+n*o.InputTokens, b.OutputTokens+n*o.OutputTokens
-	return b
-}
-
-// exhausted returns the first budget that is used up.
+// exhausted returns the first budget that is used up, of the turn or of one above it.
 func (a *account) exhausted() (Spent, Stop, bool) {
-	for _, l := range a.lines(a.lent) {
-		if l.Used >= l.Limit {
-			return l.Spent, l.stop, true
+	for p := a.pool; p != nil; p = p.up {
+		for _, l := range p.lines() {
+			if l.Used >= l.Limit {
+				return l.Spent, l.stop, true
+			}
 		}
 	}
 	return Spent{}, "", false
@@ -95,7 +104,7 @@ func (a *account) warning() (Spent, bool) {
 	if a.warned {
 		return Spent{}, false
 	}
-	for _, l := range a.lines(Budget{}) {
+	for _, l := range a.pool.lines() {
 		if l.Used*100 >= l.Limit*warnAt && l.Limit > 1 {
 			a.warned = true
 			return l.Spent, true
@@ -104,4 +113,11 @@ func (a *account) warning() (Spent, bool) {
 	return Spent{}, false
 }
 
-func (a *account) left() int { return a.limit.Calls - a.total().Calls - a.lent.Calls }
+// left is how many tool calls may be made.
+func (a *account) left() int {
+	n := a.pool.limit.Calls
+	for p := a.pool; p != nil; p = p.up {
+		n = min(n, p.limit.Calls-p.total().Calls)
+	}
+	return n
+}

@@ -38,7 +38,7 @@ func (t *turn) calls(list []model.Call) (results []model.Result, looping bool) {
 		case t.account.left() <= 0:
 			p.settle("budget", "Not run: the tool calls of this turn are used up.", "")
 		default:
-			t.account.calls++
+			t.account.spend(End{Calls: 1})
 		}
 		all[i] = p
 	}

@@ -31,10 +31,11 @@ type Input struct {
 	Budget Budget
 
 	// task says that Text is what a skill has a sub-agent do: no person wrote it, so it
-	// starts nothing by name and consents to nothing. stages and family are its parent's.
+	// starts nothing by name and consents to nothing. stages, family and pool are its parent's.
 	task   bool
 	stages []string
 	family *family
+	pool   *pool
 }
 
 // Preload asks for a skill before the first model call.

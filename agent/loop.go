@@ -254,8 +254,7 @@ func (t *turn) count(req model.Request, step model.Step) {
 	if usage == (model.Usage{}) {
 		usage = estimate(req, step)
 	}
-	t.account.steps++
-	t.account.usage = t.account.usage.Add(usage)
+	t.account.spend(End{Steps: 1, Usage: usage})
 	t.emit(Event{Type: UsageCounted, Step: t.account.steps, Usage: &usage})
 }
 

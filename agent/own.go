@@ -78,7 +78,7 @@ func (o *Turn) Withheld(tool string) string {
 // Call takes the tool calls of one step through gate and handlers and returns their
 // results in the same order. A refusal is a result with IsError, never a Go error.
 func (o *Turn) Call(calls ...model.Call) []model.Result {
-	o.t.account.steps++
+	o.t.account.spend(End{Steps: 1})
 	results, _ := o.t.calls(calls)
 	return results
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/deftskills/deft/agent/model"
@@ -79,7 +80,7 @@ func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model
 	idle := time.AfterFunc(idleTime, func() { cancel(errIdle) })
 	defer idle.Stop()
 	var b model.Builder
-	for d, err := range m.Stream(ctx, req) {
+	for d, err := range t.deltas(ctx, cancel, m, req) {
 		// The clock stands while the consumer looks at what came.
 		idle.Stop()
 		if err == nil {
@@ -89,7 +90,6 @@ func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model
 			return model.Step{}, idleError(ctx, err)
 		}
 		t.tell(d)
-		t.inbox.serve()
 		if t.gone {
 			return model.Step{}, errGone
 		}
@@ -103,6 +103,56 @@ func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model
 		return model.Step{}, &model.Error{Kind: model.KindCut, Message: "the stream ended before the answer did"}
 	}
 	return step, nil
+}
+
+// deltas are the pieces of a step as they come. While sub-agents run, the model answers
+// beside the loop, which tells between two pieces what they do and puts their questions.
+func (t *turn) deltas(ctx context.Context, cancel context.CancelCauseFunc, m model.Model, req model.Request) iter.Seq2[model.Delta, error] {
+	if !t.accompanied() {
+		return m.Stream(ctx, req)
+	}
+	type piece struct {
+		delta model.Delta
+		err   error
+	}
+	return func(yield func(model.Delta, error) bool) {
+		pieces, left, end := make(chan piece), make(chan struct{}), make(chan any, 1)
+		go func() {
+			defer func() { end <- recover() }()
+			for d, err := range m.Stream(ctx, req) {
+				select {
+				case pieces <- piece{d, err}:
+				case <-left:
+					return
+				}
+			}
+		}()
+		whole := false
+		defer func() {
+			if !whole {
+				close(left)
+				cancel(nil)
+				<-end
+			}
+		}()
+		for {
+			select {
+			case <-t.inbox.bell:
+				if t.inbox.serve(); t.gone {
+					return
+				}
+			case p := <-pieces:
+				if !yield(p.delta, p.err) {
+					return
+				}
+			case broken := <-end:
+				if whole = true; broken != nil {
+					panic(broken) // it is the turn's, not a goroutine's
+				}
+				return
+			}
+		}
+	}
 }
 
 func (t *turn) tell(d model.Delta) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -54,7 +55,6 @@ type SubEvent struct {
 type sub struct {
 	id      string
 	fork    session.Fork
-	lent    Budget
 	missing []SkillEvent
 	end     *End
 	err     error
@@ -113,7 +113,7 @@ func (t *turn) launch(f session.Fork, by string) (*sub, error) {
 	if !t.carries() {
 		return nil, fmt.Errorf("no sub-agent can be started here")
 	}
-	lent, ok := t.account.half(t.r.d.Now().Sub(t.started))
+	budget, ok := t.account.pool.half(t.r.d.Now().Sub(t.started))
 	if !ok {
 		return nil, fmt.Errorf("too little is left of the budget of this turn")
 	}
@@ -121,14 +121,13 @@ func (t *turn) launch(f session.Fork, by string) (*sub, error) {
 		t.family.running.Add(-1)
 		return nil, fmt.Errorf("%d sub-agents run already; wait for one of them", maxSubs)
 	}
-	s := &sub{id: fmt.Sprintf("sub_%d", len(t.subs)+1), fork: f, lent: lent, done: make(chan struct{})}
+	s := &sub{id: fmt.Sprintf("sub_%d", len(t.subs)+1), fork: f, done: make(chan struct{})}
 	t.subs = append(t.subs, s)
-	t.account.lent = t.account.lent.plus(lent, 1)
 	skill := skillEvent(f.Identity(), by)
 	t.emit(Event{Type: SubagentStarted, Sub: s.event(), Skill: &skill})
 	in := Input{
-		Text: f.Task, task: true, stages: t.stages(), family: t.family,
-		Origin: t.in.Origin, Principal: t.in.Principal, TraceID: t.trace, Ceiling: t.in.Ceiling, Budget: lent,
+		Text: f.Task, task: true, stages: t.stages(), family: t.family, pool: t.account.pool,
+		Origin: t.in.Origin, Principal: t.in.Principal, TraceID: t.trace, Ceiling: t.in.Ceiling, Budget: budget,
 	}
 	p := Spawn{Parent: t.s, Snapshot: t.turn.Snapshot(), Fork: f}
 	if t.r.d.Confirmer != nil {
@@ -181,7 +180,7 @@ func (t *turn) nested(s *sub, e Event) {
 	t.emit(Event{Type: SubagentEvent, Sub: told})
 }
 
-// finished books what a sub-agent spent and tells its end.
+// finished tells the end of a sub-agent.
 func (t *turn) finished(s *sub, end *End, err error) {
 	t.family.running.Add(-1)
 	if end == nil {
@@ -191,7 +190,6 @@ func (t *turn) finished(s *sub, end *End, err error) {
 		}
 	}
 	s.end, s.err, s.over = end, err, true
-	t.account.settle(s.lent, end)
 	told := s.event()
 	told.Stop, told.Answer, told.Usage, told.Code, told.Message, told.Missing = end.Stop, end.Answer, &end.Usage, end.Code, end.Message, s.missing
 	t.emit(Event{Type: SubagentFinished, Sub: told})
@@ -218,6 +216,11 @@ func (s *sub) answer() string {
 	}
 	b.WriteString(s.end.Answer)
 	return s.fork.Answer(b.String())
+}
+
+// accompanied reports whether sub-agents run.
+func (t *turn) accompanied() bool {
+	return slices.ContainsFunc(t.subs, func(s *sub) bool { return !s.over })
 }
 
 // deliver gives the model the answers that have come, as messages.

@@ -108,6 +108,7 @@ func (t *turn) begin() error {
 	t.turn = turn
 	t.r.runs(t.s.ID(), t.in, t.trace)
 	t.account.limit = t.in.Budget.withDefaults(t.in.Origin)
+	t.account.pool = &pool{up: t.in.pool, limit: t.account.limit}
 	limited, stop := context.WithTimeoutCause(t.parent, t.account.limit.Time, errTime)
 	ctx, cancel := context.WithCancelCause(limited)
 	t.ctx, t.cancel = ctx, func(cause error) {
@@ -179,8 +180,10 @@ func (t *turn) finish(stop Stop, err error) {
 	if t.gone {
 		return
 	}
-	spent := t.account.total()
-	end := &spent
+	end := &End{}
+	if t.account.pool != nil { // nil = the turn could not start
+		*end = t.account.pool.total()
+	}
 	end.Stop, end.Answer, end.Elapsed = stop, t.answer, t.r.d.Now().Sub(t.started)
 	if err != nil {
 		end.Code, end.Message = codeOf(err), err.Error()
