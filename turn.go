@@ -128,13 +128,10 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if up != nil {
 		of = up.inherit(of)
 	}
-	if s.inner, s.resumed, err = openSession(ctx, o.Resume, of); err != nil {
+	if s.inner, s.resumed, err = e.openSession(ctx, o.Resume, of); err != nil {
 		return nil, err
 	}
 	w.inner = s.inner
-	if o.Resume != nil { // no conversation holds the texts of what was started by a model
-		s.inner.Renew(s.inner.Fresh(session.FreshBudget{Read: e.toolNames().Read}))
-	}
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep, Redact: e.vault.hide,
@@ -150,12 +147,16 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	return s, nil
 }
 
-func openSession(ctx context.Context, st *session.State, o session.Options) (*session.Session, session.ResumeReport, error) {
-	if st != nil {
-		return session.Resume(ctx, *st, o)
+func (e *Engine) openSession(ctx context.Context, st *session.State, o session.Options) (*session.Session, session.ResumeReport, error) {
+	if st == nil {
+		s, err := session.New(ctx, o)
+		return s, session.ResumeReport{}, err
 	}
-	s, err := session.New(ctx, o)
-	return s, session.ResumeReport{}, err
+	s, report, err := session.Resume(ctx, *st, o)
+	if err == nil { // no conversation holds the texts of what a model started
+		s.Renew(s.Fresh(session.FreshBudget{Read: e.toolNames().Read}))
+	}
+	return s, report, err
 }
 
 // known tells whether a model is there; nil = the host does not say.
