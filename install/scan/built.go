@@ -30,6 +30,7 @@ func built() []builtRule {
 		{"PM101", "privilege", Warn, "the header asks for every shell command", []string{"AST03"}},
 		{"HK101", "execution", Info, "a hook runs a command", []string{"AST03"}},
 		{"SC101", "dependency", Warn, "the name is one or two letters away from a well-known one", []string{"AST02"}},
+		{"SC102", "dependency", Warn, "a package is installed whose name is one or two letters away from a well-known one", []string{"AST02"}},
 		{"MM101", "disclosure", Warn, "a script uses the network and the skill does not say so", []string{"AST03"}},
 		{"MM102", "execution", Warn, "a script starts programs and the skill's tools leave that out", []string{"AST03"}},
 		{"ST101", "integrity", Block, "a link leaves the skill", []string{"AST06"}},

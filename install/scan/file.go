@@ -16,6 +16,7 @@ type file struct {
 	out   []Finding
 
 	matches matches
+	told    int // encoded texts that are findings
 }
 
 // text looks at the text of a file. It reports false when a bound ended it early.
@@ -29,6 +30,7 @@ func (s *Scanner) text(name, text string) ([]Finding, bool) {
 	found, tags := hidden(f, lines)
 	f.out = append(f.out, found...)
 	f.out = append(f.out, f.far(lines)...)
+	f.packages(lines)
 	f.match(lines, "")
 	f.encoded(append(tags, decode(lines, lower(text))...), "", 1)
 	return f.kept(), f.whole
@@ -62,7 +64,8 @@ func (f *file) encoded(list []decoded, outer string, level int) {
 			lines = appendLine(lines, line{no: d.no, start: d.column - 1, raw: strings.TrimRight(l, "\r\n"), where: d.where, lang: d.language()})
 		}
 		n := f.match(lines, form)
-		if d.form != "joined" && d.form != "reversed" && d.form != "rot13" && d.form != "url" && (n > 0 || telling(d.text)) {
+		if d.form != "joined" && d.form != "reversed" && d.form != "rot13" && d.form != "url" && (n > 0 || telling(d.text)) && f.told < maxPerText {
+			f.told++
 			f.out = append(f.out, f.built("OB101", d.no, d.column, form+": "+d.text))
 		}
 		if level < maxLevels {
@@ -133,20 +136,14 @@ const (
 
 // far finds text that is pushed out of sight.
 func (f *file) far(lines []line) (out []Finding) {
-	blank := 0
+	last := 0
 	for i := range lines {
 		l := &lines[i]
 		text := strings.TrimSpace(l.raw)
-		if text == "" {
-			if l.start == 0 {
-				blank++
-			}
-			continue
-		}
-		if blank > farBelow && l.where&inScript == 0 {
+		if last > 0 && l.no-last > farBelow+1 && l.where&inScript == 0 && text != "" {
 			out = append(out, f.built("HC102", l.no, 1, text))
 		}
-		blank = 0
+		last = l.no
 		if gap := strings.Index(l.raw, strings.Repeat(" ", farRight)); gap >= 0 && strings.TrimSpace(l.raw[gap:]) != "" && l.where&(inProse|inHeader|inComment|inScript) != 0 && !strings.HasPrefix(text, "|") {
 			out = append(out, f.built("HC101", l.no, gap+1, strings.TrimSpace(l.raw[gap:])))
 		}

@@ -53,7 +53,7 @@ func (f *file) header(text string) {
 func (f *file) key(key string, value *yaml.Node, line int) {
 	switch key {
 	case "name":
-		f.name_(value.Value, line)
+		f.named(value.Value, line)
 	case "allowed-tools", "allowed_tools", "allowedtools", "tools":
 		if tool := broad(value); tool != "" {
 			f.out = append(f.out, f.built("PM101", line, value.Column, tool))
@@ -123,9 +123,8 @@ func (f *file) doubles(n *yaml.Node, base, depth int) {
 
 // broad returns the entry of a tool list that stands for every shell command.
 func broad(value *yaml.Node) string {
-	list := []string{value.Value}
+	var list []string
 	if value.Kind == yaml.SequenceNode {
-		list = nil
 		for _, c := range value.Content {
 			list = append(list, c.Value)
 		}
@@ -157,9 +156,9 @@ func (f *file) hooks(n *yaml.Node, line, depth int) {
 	}
 }
 
-// name_ judges a skill's name: letters of two scripts, and closeness to a name that
+// named judges a skill's name: letters of two scripts, and closeness to a name that
 // many know.
-func (f *file) name_(name string, line int) {
+func (f *file) named(name string, line int) {
 	for _, w := range words(name) {
 		if imitates(w) {
 			f.out = append(f.out, f.built("UN009", line, 0, fmt.Sprintf("%s reads as %s", name, fold.Skeleton(name))))
@@ -169,6 +168,26 @@ func (f *file) name_(name string, line int) {
 	handle := fold.Handle(name)
 	if known := imitated(handle); known != "" {
 		f.out = append(f.out, f.built("SC101", line, 0, handle+" is close to "+known))
+	}
+}
+
+var installs = regexp.MustCompile(`\b(?:pip3?|npm|pnpm|yarn|uv\s+pip)\s+(?:install|i|add)\s+((?:-\S+\s+)*[\w@./=<>~^ \[\]-]+)|\b(?:npx|uvx|bunx)\s+(?:-\w+\s+)*([\w@./-]+)`)
+
+// packages finds packages that are installed under a name that is almost a well-known one.
+func (f *file) packages(lines []line) {
+	for i := range lines {
+		l := &lines[i]
+		if !strings.Contains(l.low, "install") && !strings.Contains(l.low, "npx") && !strings.Contains(l.low, "uvx") && !strings.Contains(l.low, " add ") {
+			continue
+		}
+		for _, m := range installs.FindAllStringSubmatch(l.low, 4) {
+			for _, word := range strings.Fields(m[1] + " " + m[2]) {
+				name, _, _ := strings.Cut(strings.TrimLeft(word, "-@"), "@")
+				if known := imitated(strings.TrimRight(strings.Split(name, "=")[0], "<>~[]")); known != "" && word[0] != '-' && !strings.Contains(name, "/") {
+					f.out = append(f.out, f.built("SC102", l.no, 0, name+" is close to "+known))
+				}
+			}
+		}
 	}
 }
 

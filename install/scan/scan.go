@@ -44,14 +44,6 @@ func New(o Options) (*Scanner, error) {
 	return s, nil
 }
 
-// check is a hook for what must hold of every set of rules.
-func (s *Scanner) check(least int) error {
-	if len(s.set.rules) < least {
-		return fmt.Errorf("rules: %d of %d were read", len(s.set.rules), least)
-	}
-	return nil
-}
-
 // Rules returns the digest of all rules, "sha256:" and hex: a Result holds for a tree
 // digest and this.
 func (s *Scanner) Rules() string { return s.set.digest }

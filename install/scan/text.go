@@ -95,6 +95,9 @@ func textLines(name, text string) []line {
 // appendLine completes a line and cuts a long one.
 func appendLine(out []line, l line) []line {
 	raw := l.raw
+	if strings.TrimSpace(raw) == "" {
+		return out // numbers of lines say where it was
+	}
 	for len(raw) > longLine {
 		piece := l
 		piece.raw = raw[:longLine]
@@ -147,15 +150,19 @@ func (l *line) column(i int) int {
 // joined puts a command that goes on after a backslash into its first line, so that one
 // pattern sees it whole; the lines that it takes are left empty.
 func joined(lines []line) []line {
-	for i := 0; i < len(lines); i++ {
-		first := &lines[i]
-		for i+1 < len(lines) && strings.HasSuffix(first.low, "\\") && first.where == lines[i+1].where &&
-			len(first.raw)+len(lines[i+1].raw) <= longLine {
-			i++
-			first.low = first.low[:len(first.low)-1] + " " + strings.TrimLeft(lines[i].low, " \t")
-			first.raw = strings.TrimSuffix(first.raw, "\\") + " " + strings.TrimLeft(lines[i].raw, " \t")
-			lines[i].low, lines[i].raw = "", ""
+	const most = 24 // lines of one command
+	for i := 0; i < len(lines); {
+		first, n := &lines[i], 1
+		for ; n < most && i+n < len(lines) && strings.HasSuffix(first.low, "\\"); n++ {
+			l := &lines[i+n]
+			if l.where != first.where || l.no != first.no+n || len(first.raw)+len(l.raw) > longLine {
+				break
+			}
+			first.low = first.low[:len(first.low)-1] + " " + strings.TrimLeft(l.low, " \t")
+			first.raw = strings.TrimSuffix(first.raw, "\\") + " " + strings.TrimLeft(l.raw, " \t")
+			l.low, l.raw = "", ""
 		}
+		i += n
 	}
 	return lines
 }
@@ -170,7 +177,7 @@ type markdown struct {
 // markdownLines cuts a page: header, then text.
 func markdownLines(text string) []line {
 	parts := skill.Split([]byte(text))
-	var out []line
+	out := make([]line, 0, min(strings.Count(text, "\n")+1, 1<<18))
 	var m markdown
 	no, off := 0, int64(0)
 	header := parts.HasHeader
@@ -209,7 +216,7 @@ func (m *markdown) line(out []line, no int, raw string) []line {
 			m.lang = fences()[m.lang]
 		}
 		l.where, l.lang = inCode, m.lang
-	case linkComment.MatchString(raw):
+	case strings.HasPrefix(trimmed, "[") && linkComment.MatchString(raw):
 		l.where = inComment
 	case strings.Contains(raw, "<!--"):
 		return m.open(out, l)
