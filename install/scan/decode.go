@@ -67,7 +67,35 @@ func decode(lines []line, lowFile string) (out []decoded) {
 			f.each(l, add)
 		}
 	}
+	out = append(out, parts(lines, lowFile)...)
+	out = append(out, listedRows(lines)...)
 	return append(out, wrapped(lines)...)
+}
+
+// listedRows reads numbers that are characters over several lines.
+func listedRows(lines []line) (out []decoded) {
+	row := func(l *line) bool {
+		return len(l.raw) <= longLine && strings.Trim(l.raw, "0123456789, \t[]()xabcdefABCDEF") == "" && strings.ContainsAny(l.raw, "0123456789")
+	}
+	for i := 0; i < len(lines); i++ {
+		if !row(&lines[i]) {
+			continue
+		}
+		first := i
+		var b strings.Builder
+		for ; i < len(lines) && row(&lines[i]) && b.Len() < maxDecoded; i++ {
+			b.WriteString(strings.Trim(lines[i].raw, " \t[]()") + " ")
+		}
+		if i-first > 1 {
+			l := &lines[first]
+			numbers(b.String(), func(_ int, text string) {
+				if text = readable([]byte(text)); text != "" {
+					out = append(out, decoded{l.no, 1, "codes", text, placed("codes", l), l.lang})
+				}
+			})
+		}
+	}
+	return out
 }
 
 // placed returns where decoded text counts as standing. What had to be decoded could be

@@ -18,6 +18,7 @@
 //	header.go     the header's structure; names that imitate; names.txt: what is imitated
 //	tree.go       the walk, its bounds, links and special files; magic.go: what bytes are
 //	archive.go    archives inside a skill
+//	parts.go      named pieces of a text that are put together
 //	declared.go   what scripts do and the skill does not say
 //
 // A rule must never name a skill, a host or a sentence of a test set: it has to hold for

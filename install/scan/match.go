@@ -124,7 +124,7 @@ func (m *matches) rule(r *rule, f *file, form string) (out []Finding) {
 		last = l.no
 		lowered := slices.ContainsFunc(r.lowers, func(p int) bool { return m.near(r, p, h.line, max(r.Near, 0)) })
 		out = append(out, Finding{
-			Rule: r.ID, Class: r.Class, Level: m.level(r, l, lowered && form == ""), File: f.name,
+			Rule: r.ID, Class: r.Class, Level: m.level(r, l, lowered && (form == "" || form == "joined")), File: f.name,
 			Line: l.no, Column: l.column(h.from), Evidence: shown(l, h, form), Why: r.Why, AST: r.AST,
 		})
 	}
