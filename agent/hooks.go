@@ -12,6 +12,7 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/shellcmd"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
 )
@@ -232,7 +233,7 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 		return errors.New("commands are not run here")
 	}
 	tool := t.r.shell()
-	args, _ := json.Marshal(map[string]string{tool.Shell: hook.Command}) // texts: it cannot fail
+	args, _ := json.Marshal(map[string]string{tool.Shell: shellcmd.Judged("", hook.Command)}) // texts: it cannot fail
 	call := t.gateCall("hook:"+hook.ID, tool.Name, args)
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
 	d := t.check(call)

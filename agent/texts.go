@@ -9,6 +9,7 @@ import (
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/shellcmd"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -108,7 +109,11 @@ func commandDecision(d gate.Decision) command.Decision {
 // earlier activation counts: it has no say in what its own text may run.
 func (t *turn) textCall(loading gate.ActiveSkill, c command.Call) gate.Call {
 	tool := t.r.shell()
-	args, err := json.Marshal(map[string]string{tool.Shell: c.Command})
+	line := c.Command
+	if len(c.Argv) == 0 {
+		line = shellcmd.Judged(c.Shell, line)
+	}
+	args, err := json.Marshal(map[string]string{tool.Shell: line})
 	if err != nil {
 		args = nil // a text that JSON cannot hold: the empty call is refused by its schema
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/internal/shellcmd"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
 )
@@ -84,7 +85,7 @@ func (r *run) commandsText(e agent.SkillEvent) {
 // allowing says how a command can be allowed: by a rule, where one can prove it.
 func (r *run) allowing(line string) string {
 	rule := "Bash(" + line + ")"
-	if gate.EvalBash(gate.ParseRules("allow "+rule), line, gate.ShellEnv{Dir: r.cwd, Home: r.dirs.Home}).Verdict != gate.Allow {
+	if gate.EvalBash(gate.ParseRules("allow "+rule), shellcmd.Judged("", line), gate.ShellEnv{Dir: r.cwd, Home: r.dirs.Home}).Verdict != gate.Allow {
 		return r.words.Say("hint.auto")
 	}
 	return r.words.Say("hint.allow_command", strconv.Quote(rule))
