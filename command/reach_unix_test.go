@@ -46,6 +46,30 @@ func TestSkillFoldersCannotBeWritten(t *testing.T) {
 	}
 }
 
+// The level full gives a run a /tmp of its own, which would hide them.
+func TestSkillsBelowTheTemporaryFolderAreSeen(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	skills, err := os.MkdirTemp("/tmp", "deft-skills-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(skills) })
+	if err := os.WriteFile(filepath.Join(skills, "words"), []byte("seen\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := p.confined(t)
+	if r.Level(t.Context()) < sandbox.Files {
+		t.Log("nothing here holds a path")
+		return
+	}
+	r.o.Keep = []string{skills, filepath.Join(skills, "gone")}
+	res, err := r.Run(t.Context(), Request{Kind: KindScript, Shell: "sh", Script: "cat '" + skills + "/words'; echo > '" + skills + "/words' || echo held", Dir: p.work})
+	if err != nil || string(res.Stdout) != "seen\nheld\n" {
+		t.Errorf("%v %s %s", err, res.Stdout, res.Stderr)
+	}
+}
+
 func TestAWorkspaceInsideASkillIsReadOnly(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -222,6 +222,12 @@ func (r *Runner) policy(s SkillRef) sandbox.Policy {
 			keep = append(keep, real)
 		}
 	}
+	for _, k := range keep {
+		inside := func(root string) bool { return within(k, root) }
+		if within(k, "/tmp") && !slices.ContainsFunc(r.o.Roots, inside) {
+			p.Read = append(p.Read, k) // a private folder takes the place of what is there
+		}
+	}
 	for _, dir := range slices.Concat(r.o.Roots, r.o.Write) {
 		if slices.ContainsFunc(keep, func(k string) bool { return within(dir, k) }) {
 			p.Read = append(p.Read, dir)
