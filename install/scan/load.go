@@ -44,7 +44,7 @@ type loader struct {
 }
 
 // read adds the rules of every *.yaml file of a folder.
-func (l *loader) read(fsys fs.FS) error {
+func (l *loader) read(fsys fs.FS, added bool) error {
 	names, err := fs.Glob(fsys, "*.yaml")
 	if err != nil {
 		return err
@@ -64,14 +64,14 @@ func (l *loader) read(fsys fs.FS) error {
 			return fmt.Errorf("rules %s: more than %d bytes", name, maxRuleBytes)
 		}
 		l.sum = append(append(l.sum, name...), src...)
-		if err := l.file(name, src); err != nil {
+		if err := l.file(name, src, added); err != nil {
 			return fmt.Errorf("rules %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (l *loader) file(name string, src []byte) error {
+func (l *loader) file(name string, src []byte, added bool) error {
 	dec := yaml.NewDecoder(bytes.NewReader(src))
 	dec.KnownFields(true)
 	if name == wordsFile {
@@ -90,6 +90,7 @@ func (l *loader) file(name string, src []byte) error {
 		if slices.ContainsFunc(l.rules, func(o rule) bool { return o.ID == r.ID }) {
 			return fmt.Errorf("rule %q: the id is taken", r.ID)
 		}
+		r.added = added
 		l.rules = append(l.rules, r)
 	}
 	if len(l.rules) > maxRules {

@@ -32,6 +32,7 @@ type rule struct {
 	Match   []string `yaml:"match"`    // texts with the finding
 	NoMatch []string `yaml:"no_match"` // texts without it
 
+	added                         bool // not shipped: its texts are checked when it is read
 	where, softer                 place
 	any, all, not, except, lowers []int // indices of patterns
 }

@@ -30,8 +30,8 @@ func New(o Options) (*Scanner, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, fsys := range append([]fs.FS{own}, o.Rules...) {
-		if err := l.read(fsys); err != nil {
+	for i, fsys := range append([]fs.FS{own}, o.Rules...) {
+		if err := l.read(fsys, i > 0); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +41,44 @@ func New(o Options) (*Scanner, error) {
 		return nil, err
 	}
 	s.built = slices.DeleteFunc(built(), func(b builtRule) bool { return slices.Contains(disable, b.id) })
+	for i := range s.set.rules {
+		if r := &s.set.rules[i]; r.added {
+			if err := s.proves(r); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return s, nil
+}
+
+// proves holds a rule to its own texts.
+func (s *Scanner) proves(r *rule) error {
+	for _, text := range r.Match {
+		if !s.speaks(r.ID, text) {
+			return fmt.Errorf("rule %q: it does not find its own text %q", r.ID, text)
+		}
+	}
+	for _, text := range r.NoMatch {
+		if s.speaks(r.ID, text) {
+			return fmt.Errorf("rule %q: it finds %q, which it must not", r.ID, text)
+		}
+	}
+	return nil
+}
+
+// speaks reports whether the rule has a finding in a text that stands in one of the
+// places that rules speak of.
+func (s *Scanner) speaks(id, text string) bool {
+	for _, in := range []struct{ name, text string }{
+		{"SKILL.md", text}, {"page.md", "```\n" + text + "\n```\n"}, {"note.md", "<!--\n" + text + "\n-->\n"},
+		{"run.sh", text}, {"run.py", text}, {"a.json", text},
+	} {
+		found, _ := s.text(in.name, in.text)
+		if slices.ContainsFunc(found, func(f Finding) bool { return f.Rule == id }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Rules returns the digest of all rules, "sha256:" and hex: a Result holds for a tree
