@@ -9,5 +9,6 @@
 // stands in Script.Commands, or a reason stands in Script.Refused; and a Word that
 // says Fixed reaches the program exactly as its Text.
 //
-// Open parse.go for the walk over the tree, word.go for what a word may become.
+// Open parse.go for the walk over the tree, word.go for what a word may become, shells.go
+// for lines that another shell than bash runs.
 package shellcmd
