@@ -206,7 +206,13 @@ func descriptors() int {
 // Two programs in one process, 1,000 turns at once with loads, sub-agents and files:
 // nothing of one reaches the other, and nothing is left behind.
 func TestTwoProgramsInOneProcessSeeNothingOfEachOther(t *testing.T) {
-	before, files, temp := runtime.NumGoroutine(), descriptors(), t.TempDir()
+	temp := t.TempDir()
+	t.Run("what a process opens once", func(t *testing.T) {
+		if err := newSide(t, temp, "quokka", "wombat").talk(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	})
+	before, files := runtime.NumGoroutine(), descriptors()
 	t.Run("turns", func(t *testing.T) {
 		sides := []*side{newSide(t, temp, "quokka", "wombat"), newSide(t, temp, "wombat", "quokka")}
 		var wg sync.WaitGroup
