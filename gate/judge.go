@@ -203,10 +203,18 @@ func (s *subject) judge(rules []Rule) answer {
 }
 
 func (s *subject) judgeShell(rules []Rule) answer {
-	for i := range rules { // a shell that goes by a name of its own
-		if r := &rules[i]; r.Verdict == Deny && r.Err == nil && r.pattern.Bare() && r.pattern.Names(s.tool) {
-			return answer{denied: r}
+	// A rule may name the tool by a name of its own, or by a pattern of that.
+	byName := func(v Verdict) *Rule {
+		i := slices.IndexFunc(rules, func(r Rule) bool {
+			return r.Verdict == v && r.Err == nil && r.pattern.Bare() && r.pattern.Names(s.tool)
+		})
+		if i < 0 {
+			return nil
 		}
+		return &rules[i]
+	}
+	if r := byName(Deny); r != nil {
+		return answer{denied: r}
 	}
 	v := s.shell.judge(rules)
 	a := answer{parts: v.Parts, why: v.Reason}
@@ -218,6 +226,9 @@ func (s *subject) judgeShell(rules []Rule) answer {
 		a.denied = &v.by[0]
 	default:
 		a.asked = &v.by[0]
+	}
+	if r := byName(Ask); r != nil && a.denied == nil && a.asked == nil {
+		return answer{asked: r, parts: a.parts}
 	}
 	return a
 }

@@ -289,6 +289,30 @@ func TestRestrictingListsNameCommands(t *testing.T) {
 	}
 }
 
+// TestAShellOfAnotherNameObeysTheRulesForBash is about tools that hosts and dialects name
+// otherwise: rules speak of Bash, or of the tool's own name.
+func TestAShellOfAnotherNameObeysTheRulesForBash(t *testing.T) {
+	t.Parallel()
+	for rules, want := range map[string]string{
+		"allow Bash(git push:*)":                 "allow rule",
+		"allow Bash ; deny run_*":                "deny rule_deny",
+		"allow Bash(git push:*) ; ask run_shell": "ask rule_ask",
+		"ask run_shell ; deny Bash(git push:*)":  "deny rule_deny",
+		"allow Bash ; ask Bash(git push:*)":      "ask rule_ask",
+		"deny Write ; allow Bash(git push:*)":    "allow rule",
+	} {
+		table, err := NewTable(Tool{Name: "run_shell", Tier: ReadOnly, Shell: "line"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newRuleHouse(t, func(_ *ruleHouse, o *Options) { o.Tools, o.Rules.Rules = table, ParseRules(rules) })
+		d := h.gate.Explain(h.call("run_shell", map[string]any{"line": "git push"}))
+		if got := string(d.Verdict) + " " + d.Code; got != want {
+			t.Errorf("%q: %s (%s), want %s", rules, got, d.Reason, want)
+		}
+	}
+}
+
 func TestWhatASessionRemembersOfAShell(t *testing.T) {
 	t.Parallel()
 	h := newRuleHouse(t, nil)
