@@ -459,9 +459,8 @@ type (
 // Eight sub-agents run at once; the ninth is told so.
 func TestEightSubAgentsRunAtOnce(t *testing.T) {
 	t.Parallel()
-	all := make(chan struct{})
-	var mu sync.Mutex
-	running := 0
+	asked := make(chan struct{}) // all nine
+	var once sync.Once
 	files := map[string]string{}
 	step := model.Step{}
 	for i := range 9 {
@@ -473,13 +472,8 @@ func TestEightSubAgentsRunAtOnce(t *testing.T) {
 	}
 	n := newNest(t, nil, func(ctx context.Context, r model.Request) model.Step {
 		if asks(r, "Task scan") {
-			mu.Lock()
-			if running++; running == 8 {
-				close(all)
-			}
-			mu.Unlock()
 			select {
-			case <-all:
+			case <-asked:
 			case <-ctx.Done():
 			}
 			return says("scanned")
@@ -487,6 +481,7 @@ func TestEightSubAgentsRunAtOnce(t *testing.T) {
 		if len(r.Messages) == 1 {
 			return step
 		}
+		once.Do(func() { close(asked) })
 		return says("done")
 	}, files)
 	end := n.run(t.Context(), deft.Input{Text: "go"})
