@@ -331,38 +331,40 @@ func mentioned(low string) (list []form) {
 		}
 		return false
 	}
-	words := func(name string, dec func(string) []byte) form {
-		return form{name, func(l *line, add func(*line, int, string, string)) {
-			for _, at := range quoted.FindAllStringSubmatchIndex(l.raw, 16) {
-				add(l, at[2], name, readable(dec(l.raw[at[2]:at[3]])))
-			}
-			for _, w := range strings.Fields(l.raw) {
-				if len(w) >= 24 {
-					add(l, 0, name, readable(dec(w)))
-				}
-			}
-		}}
-	}
 	if has("rot13", "rot_13", "rot-13", "rot 13", "n-za-m", "caesar") {
 		list = append(list, form{"rot13", func(l *line, add func(*line, int, string, string)) { add(l, 0, "rot13", rot13(l.raw)) }})
 	}
 	if has("[::-1]", "reverse", "backward", "| rev") {
 		list = append(list, form{"reversed", func(l *line, add func(*line, int, string, string)) { add(l, 0, "reversed", reversed(l.raw)) }})
 	}
-	if has("b85", "base85", "base-85", "ascii85", "a85") {
-		list = append(list, words("base85", base85), words("base85", func(s string) []byte {
-			out := make([]byte, 4*len(s)+8)
-			n, _, _ := ascii85.Decode(out, []byte(strings.TrimSuffix(strings.TrimPrefix(s, "<~"), "~>")), true)
-			return out[:n]
-		}))
-	}
-	if has("base32", "b32") {
-		list = append(list, words("base32", func(s string) []byte {
-			b, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(s, "="))
-			return b
-		}))
+	if eight, two := has("b85", "base85", "base-85", "ascii85", "a85"), has("base32", "b32"); eight || two {
+		list = append(list, form{"base85 or base32", func(l *line, add func(*line, int, string, string)) { radix(l, eight, two, add) }})
 	}
 	return list
+}
+
+// radix reads the quoted and the long words of a line as base85 and base32.
+func radix(l *line, eight, two bool, add func(l *line, at int, form, text string)) {
+	word := func(at int, s string) {
+		if eight {
+			add(l, at, "base85", readable(base85(s)))
+			out := make([]byte, 4*len(s)+8)
+			n, _, _ := ascii85.Decode(out, []byte(strings.TrimSuffix(strings.TrimPrefix(s, "<~"), "~>")), true)
+			add(l, at, "base85", readable(out[:n]))
+		}
+		if two {
+			b, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(s, "="))
+			add(l, at, "base32", readable(b))
+		}
+	}
+	for _, at := range quoted.FindAllStringSubmatchIndex(l.raw, 16) {
+		word(at[2], l.raw[at[2]:at[3]])
+	}
+	for _, w := range strings.Fields(l.raw) {
+		if len(w) >= 24 {
+			word(0, w)
+		}
+	}
 }
 
 func rot13(s string) string {

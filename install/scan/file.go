@@ -136,7 +136,7 @@ const (
 
 // far finds text that is pushed out of sight.
 func (f *file) far(lines []line) (out []Finding) {
-	last := 0
+	last, wide := 0, strings.Repeat(" ", farRight)
 	for i := range lines {
 		l := &lines[i]
 		text := strings.TrimSpace(l.raw)
@@ -144,7 +144,10 @@ func (f *file) far(lines []line) (out []Finding) {
 			out = append(out, f.built("HC102", l.no, 1, text))
 		}
 		last = l.no
-		if gap := strings.Index(l.raw, strings.Repeat(" ", farRight)); gap >= 0 && strings.TrimSpace(l.raw[gap:]) != "" && l.where&(inProse|inHeader|inComment|inScript) != 0 && !strings.HasPrefix(text, "|") {
+		if len(l.raw) <= farRight {
+			continue
+		}
+		if gap := strings.Index(l.raw, wide); gap >= 0 && strings.TrimSpace(l.raw[gap:]) != "" && l.where&(inProse|inHeader|inComment|inScript) != 0 && !strings.HasPrefix(text, "|") {
 			out = append(out, f.built("HC101", l.no, gap+1, strings.TrimSpace(l.raw[gap:])))
 		}
 	}

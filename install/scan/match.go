@@ -26,7 +26,10 @@ type matches struct {
 
 // run finds all patterns in the lines. It reports false when a bound ended it early.
 func (m *matches) run(work *int) bool {
-	m.hits = map[int][]hit{}
+	if m.hits == nil {
+		m.hits = map[int][]hit{}
+	}
+	clear(m.hits)
 	whole := true
 	var found []int32
 	for i := range m.lines {

@@ -72,8 +72,10 @@ func pieces(lines []line) (map[string]string, []piece) {
 			continue
 		}
 		for _, text := range strings.Split(l.raw, ";") {
-			m := pieceNamed.FindStringSubmatch(text)
-			if m == nil && l.where&(inScript|inCode) != 0 {
+			var m []string
+			if strings.ContainsAny(text, "\"'\x60") {
+				m = pieceNamed.FindStringSubmatch(text)
+			} else if l.where&(inScript|inCode) != 0 {
 				m = pieceBare.FindStringSubmatch(text)
 			}
 			if m != nil && l.where&inHeader == 0 {

