@@ -52,6 +52,7 @@ var roomCodes = []CodeSpec{
 	{"switch_unknown", LevelWarning, "correct the name or remove the entry"},
 	{"profile_unknown", LevelWarning, "choose another profile or add it to profiles"},
 	{"name_lookalike", LevelWarning, "rename one"},
+	{"typed_only", LevelInfo, "drop one of disable-model-invocation and user-invocable: false"},
 	{"source_failed", LevelWarning, "report it to the author of the source"},
 	{"limit_packages", LevelWarning, "start another session for the other packages"},
 	{"refresh_failed", LevelWarning, "see whether the folders can be read"},

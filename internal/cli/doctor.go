@@ -109,6 +109,7 @@ func (r *run) checks(ctx context.Context, snap *registry.Snapshot, fix bool) ([]
 	}
 	list = append(list, everywhere...)
 	list = append(list, r.lookalikes(snap)...)
+	list = append(list, r.typedOnly(snap)...)
 	links, err := r.linkChecks(snap, fix)
 	if err != nil {
 		return nil, err

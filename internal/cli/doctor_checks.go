@@ -107,6 +107,19 @@ func (r *run) lookalikes(snap *registry.Snapshot) []check {
 	return list
 }
 
+// typedOnly names skills that no model may start and no menu shows: who does not know the
+// name never meets them.
+func (r *run) typedOnly(snap *registry.Snapshot) []check {
+	var list []check
+	for _, rec := range snap.All {
+		if m := &rec.Skill.Meta; rec.State == registry.Available && m.DisableModelInvocation && !m.UserInvocable {
+			d := skill.Finding("typed_only", rec.Location, "%s", r.words.Say("doctor.typed_only", rec.Skill.Name, rec.Skill.Handle))
+			list = append(list, check{ID: d.Code, Level: d.Level, Message: d.Message, Fix: d.Fix, File: rec.Location})
+		}
+	}
+	return list
+}
+
 // linkChecks names links that lead nowhere. Those that lead into deft's own folder are
 // deft's, and --fix removes them.
 func (r *run) linkChecks(snap *registry.Snapshot, fix bool) ([]check, error) {
