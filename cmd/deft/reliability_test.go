@@ -171,11 +171,16 @@ func (m machine) state() store.State {
 	return st
 }
 
-// rests are the files of the state's folder but the database, with its log, and the lock.
+// rests are the files of the state's folder but the database, with its log, the lock, and
+// the lists of what was granted.
 func (m machine) rests() []string {
 	var rests []string
+	granted := map[string]bool{}
+	for _, g := range m.state().Grants {
+		granted[filepath.Join(m.stateDir(), "trees", strings.TrimPrefix(string(g.Tree), "sha256:")+".json")] = true
+	}
 	for path := range m.keep(m.stateDir()) {
-		if !slices.Contains([]string{"", "-wal", "-shm", ".lock"}, strings.TrimPrefix(path, m.db())) {
+		if !granted[path] && !slices.Contains([]string{"", "-wal", "-shm", ".lock"}, strings.TrimPrefix(path, m.db())) {
 			rests = append(rests, path)
 		}
 	}

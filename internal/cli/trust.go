@@ -172,6 +172,13 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 	if slices.ContainsFunc(st.Grants, func(g store.Grant) bool {
 		return g.Tree == code.Tree && g.Name == rec.Skill.Name && g.Source == rec.Source.ID
 	}) {
+		if !r.writing.dryRun {
+			s, err := r.openStore(ctx)
+			if err != nil {
+				return err
+			}
+			r.keepTree(ctx, s, code.Listing) // whoever granted it may have been killed before
+		}
 		return r.trustDone(doc, "trust.already", rec.Skill.Name)
 	}
 	doc.Code.Drift = orEmptyList(e.Drift(ctx, rec))
@@ -194,7 +201,7 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 			return err
 		}
 		doc.Written = true
-		r.keepTree(code.Listing)
+		r.keepTree(ctx, s, code.Listing)
 	}
 	return r.trustDone(doc, r.orDry("trust.skill", "trust.skill_dry"), rec.Skill.Name)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store"
 )
 
 // maxTree bounds a kept list of files.
@@ -19,9 +21,16 @@ func (r *run) treeFile(d skill.Digest) string {
 	return filepath.Join(r.dirs.State, "trees", strings.TrimPrefix(string(d), "sha256:")+".json")
 }
 
-// keepTree keeps a list of files. Without it a later change is told without names.
-func (r *run) keepTree(t skill.Tree) {
+// keepTree keeps the list of files of a tree that has a grant. Without it a later change is
+// told without names.
+func (r *run) keepTree(ctx context.Context, s *store.Store, t skill.Tree) {
+	if grants, err := s.Grants(ctx); err == nil {
+		r.sweepTrees(grants)
+	}
 	file := r.treeFile(t.Digest())
+	if _, kept := r.keptTree(t.Digest()); kept {
+		return
+	}
 	text, err := json.Marshal(t)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
@@ -31,6 +40,21 @@ func (r *run) keepTree(t skill.Tree) {
 	}
 	if err != nil {
 		r.hintf("%s", r.words.Say("trust.tree_unkept", err.Error()))
+	}
+}
+
+// sweepTrees removes what no grant needs, also what a killed process left.
+func (r *run) sweepTrees(grants []store.Grant) {
+	keep := map[string]bool{}
+	for _, g := range grants {
+		keep[r.treeFile(g.Tree)] = true
+	}
+	dir := filepath.Dir(r.treeFile(""))
+	files, _ := os.ReadDir(dir)
+	for _, f := range files {
+		if path := filepath.Join(dir, f.Name()); !keep[path] {
+			_ = os.Remove(path) // what stays goes with the next one
+		}
 	}
 }
 

@@ -36,6 +36,9 @@ func (r *run) untrust(ctx context.Context, arg string) error {
 	}
 	grants, doc, err := r.grantsOf(ctx, st, arg)
 	if err != nil {
+		if !r.writing.dryRun && st.Version > 0 {
+			r.sweepTrees(st.Grants) // of one that was killed after it had taken them back
+		}
 		return err
 	}
 	return r.untrustWrite(ctx, doc, r.orDry("untrust.skill", "untrust.skill_dry"), arg, func(s *store.Store) error {
@@ -98,6 +101,9 @@ func (r *run) untrustWrite(ctx context.Context, doc trustJSON, said, name string
 		}
 		if err := change(s); err != nil {
 			return err
+		}
+		if left, err := s.Grants(ctx); err == nil {
+			r.sweepTrees(left)
 		}
 		doc.Written = true
 	}
