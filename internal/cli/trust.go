@@ -172,12 +172,9 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 	if slices.ContainsFunc(st.Grants, func(g store.Grant) bool {
 		return g.Tree == code.Tree && g.Name == rec.Skill.Name && g.Source == rec.Source.ID
 	}) {
-		if !r.writing.dryRun {
-			s, err := r.openStore(ctx)
-			if err != nil {
-				return err
-			}
-			r.keepTree(ctx, s, code.Listing) // whoever granted it may have been killed before
+		// Whoever granted it may have been killed before the list was kept.
+		if err := r.grant(ctx, rec, code, true); err != nil {
+			return err
 		}
 		return r.trustDone(doc, "trust.already", rec.Skill.Name)
 	}
@@ -189,21 +186,32 @@ func (r *run) trustSkill(ctx context.Context, selector string) error {
 		return err
 	}
 	doc.Changed = true
-	if !r.writing.dryRun {
-		s, err := r.openStore(ctx)
-		if err != nil {
-			return err
-		}
-		if _, err := s.GrantSkill(ctx, store.Grant{
+	if err := r.grant(ctx, rec, code, false); err != nil {
+		return err
+	}
+	doc.Written = !r.writing.dryRun
+	return r.trustDone(doc, r.orDry("trust.skill", "trust.skill_dry"), rec.Skill.Name)
+}
+
+// grant saves a grant, unless it stands, and the list of the files that it is for.
+func (r *run) grant(ctx context.Context, rec *registry.Record, code deft.Code, stands bool) error {
+	if r.writing.dryRun {
+		return nil
+	}
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	if !stands {
+		_, err = s.GrantSkill(ctx, store.Grant{
 			Name: rec.Skill.Name, Source: rec.Source.ID, Tree: code.Tree, AllowedTools: code.Tools,
 			Hooks: code.Hooks, Inline: code.InlineDigest(), By: "cli",
-		}); err != nil {
-			return err
-		}
-		doc.Written = true
+		})
+	}
+	if err == nil {
 		r.keepTree(ctx, s, code.Listing)
 	}
-	return r.trustDone(doc, r.orDry("trust.skill", "trust.skill_dry"), rec.Skill.Name)
+	return err
 }
 
 // showCode shows all that a grant of the skill would let count.
