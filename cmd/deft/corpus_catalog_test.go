@@ -14,6 +14,7 @@ import (
 	engine "github.com/deftskills/deft"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/internal/cli"
+	"github.com/deftskills/deft/internal/race"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -36,6 +37,10 @@ var windows = []int{4000, 6000, 10_000, 16_000, 32_000, 64_000, 100_000, 128_000
 // entry reads back.
 func TestTheCorpusFitsEveryWindow(t *testing.T) {
 	t.Parallel()
+	windows := windows
+	if race.Enabled {
+		windows = windows[:1]
+	}
 	e, err := engine.Open(t.Context(), engine.Options{
 		Workspace: t.TempDir(), Home: t.TempDir(), OnlySources: true, NoBuiltin: true, Sources: []string{corpus(t)},
 	})
