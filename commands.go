@@ -69,7 +69,7 @@ func (r *runs) Run(ctx context.Context, q command.Request) (command.Result, erro
 		return command.Result{Exit: -1}, err
 	}
 	res, err := runner.Run(ctx, q)
-	r.e.vault.hideIn(&res)
+	r.e.vault.HideIn(&res)
 	return res, err
 }
 
@@ -83,7 +83,7 @@ func (r *runs) RunScript(ctx context.Context, q command.ScriptRequest) (command.
 		return command.Result{Exit: -1}, err
 	}
 	res, err := runner.RunScript(ctx, q)
-	r.e.vault.hideIn(&res)
+	r.e.vault.HideIn(&res)
 	return res, err
 }
 

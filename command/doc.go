@@ -25,5 +25,6 @@
 //	the hooks of a header: forms, events, pairs     hook.go
 //	which hooks are in force; how they run          hooks.go, fire.go
 //	what the command of a hook says                 hook_output.go
+//	values that what is printed must not show       hide.go
 //	what gate and runner are asked                  request.go; why there is no output: reason.go
 package command
