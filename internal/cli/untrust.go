@@ -37,7 +37,9 @@ func (r *run) untrust(ctx context.Context, arg string) error {
 	grants, doc, err := r.grantsOf(ctx, st, arg)
 	if err != nil {
 		if !r.writing.dryRun && st.Version > 0 {
-			r.sweepTrees(st.Grants) // of one that was killed after it had taken them back
+			// One that was killed may have taken the grants back and left their lists. A
+			// state that was never written, or set aside, knows of none and sweeps none.
+			r.sweepTrees(st.Grants)
 		}
 		return err
 	}
