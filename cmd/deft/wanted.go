@@ -1,0 +1,23 @@
+//go:build wanted
+
+package main
+
+import (
+	_ "github.com/go-git/go-git/v5"
+	_ "github.com/google/licensecheck"
+	_ "github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/johannesboyne/gofakes3"
+	_ "github.com/johannesboyne/gofakes3/backend/s3mem"
+	_ "github.com/klauspost/compress/zstd"
+	_ "github.com/minio/minio-go/v7"
+	_ "github.com/modelcontextprotocol/go-sdk/mcp"
+	_ "github.com/riverqueue/river"
+	_ "github.com/riverqueue/river/riverdriver/riverpgxv5"
+	_ "github.com/riverqueue/river/riverdriver/riversqlite"
+	_ "github.com/riverqueue/river/rivermigrate"
+	_ "go.opentelemetry.io/otel/metric"
+	_ "go.opentelemetry.io/otel/sdk/metric"
+	_ "go.opentelemetry.io/otel/sdk/trace"
+	_ "go.opentelemetry.io/otel/trace"
+)
