@@ -15,7 +15,7 @@ func TestTheArchitectureNamesFilesThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(text), "\n"); n > 130 {
+	if n := strings.Count(string(text), "\n"); n > 140 {
 		t.Errorf("ARCHITECTURE.md has %d lines: it is meant for two screens", n)
 	}
 	named := 0
