@@ -2,7 +2,10 @@ package gate
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +22,8 @@ const (
 	nonceBytes  = 16
 )
 
-// engine is the one Gate. Questions live in memory: a restart drops them, and the
-// call is asked again.
+// engine is the one Gate. What proves an answer lives in memory: a restart drops it, and
+// the call is asked again.
 type engine struct {
 	o     Options
 	rules RuleSet // those that count, strongest layer first
@@ -68,26 +71,50 @@ func (e *engine) isRemembered(session, key string) bool {
 }
 
 // ask opens a question, unless the session has too many or the person has refused
-// this very call often enough.
-func (e *engine) ask(d Decision, f *facts) (Decision, error) {
+// this very call often enough. The question stands before its row is written, so that the
+// sixteenth and the seventeenth cannot both be the last; it goes where that fails.
+func (e *engine) ask(ctx context.Context, d Decision, f *facts) (Decision, error) {
 	id, err := e.draw()
 	if err != nil {
-		return d, err
+		return unavailable(d, err)
 	}
 	nonce, err := e.draw()
 	if err != nil {
-		return d, err
+		return unavailable(d, err)
+	}
+	now := e.o.Now()
+	if err := e.sweep(ctx, now); err != nil {
+		return unavailable(d, err)
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sweep()
-	if code, reason := e.barred(f.call, d.CallHash); code != "" {
-		d.Verdict, d.Code, d.Reason = Deny, code, reason
-		return d, nil
+	code, reason := e.barred(f.call, d.CallHash)
+	if code == "" {
+		d.ConfirmID, d.Nonce = "c_"+id, nonce
+		e.pending[d.ConfirmID] = &question{call: f.call, decision: d, expires: now.Add(confirmFor)}
 	}
-	d.ConfirmID, d.Nonce = "c_"+id, nonce
-	e.pending[d.ConfirmID] = &question{call: f.call, decision: d, expires: e.o.Now().Add(confirmFor)}
+	e.mu.Unlock()
+	if code != "" {
+		d.Verdict, d.Code, d.Reason = Deny, code, reason
+		return e.record(ctx, f.call, d)
+	}
+	if err := e.o.Confirms.Open(ctx, confirmation(f.call, d, now), e.row(f.call, d)); err != nil {
+		e.withdraw(d.ConfirmID)
+		return unavailable(d, err)
+	}
 	return d, nil
+}
+
+// confirmation is a question as it is kept.
+func confirmation(c Call, d Decision, now time.Time) Confirmation {
+	sum := sha256.Sum256([]byte(d.Nonce))
+	shown, _ := json.Marshal(map[string]any{ // texts and JSON that was parsed: it cannot fail
+		"tool": c.Tool, "tier": d.Tier.String(), "reason": d.Reason, "args": c.Args, "dir": c.Dir,
+		"placement": c.Placement, "skills": skillMarks(c), "parts": d.Parts,
+	})
+	return Confirmation{
+		ID: d.ConfirmID, Session: c.Session, Turn: c.Turn, Tool: c.Tool, Tier: d.Tier, CallHash: d.CallHash,
+		NonceHash: hex.EncodeToString(sum[:]), Shown: shown, State: ConfirmOpen, Opened: now, Expires: now.Add(confirmFor),
+	}
 }
 
 // barred says why no question may be put about a call: the person has refused this
@@ -108,10 +135,17 @@ func (e *engine) barred(c Call, hash string) (code, reason string) {
 	return "", ""
 }
 
-// sweep drops questions whose time is over. The caller holds the lock.
-func (e *engine) sweep() {
-	now := e.o.Now()
+// sweep ends questions whose time is over.
+func (e *engine) sweep(ctx context.Context, now time.Time) error {
+	e.mu.Lock()
+	had := len(e.pending)
 	maps.DeleteFunc(e.pending, func(_ string, q *question) bool { return now.After(q.expires) })
+	over := had > len(e.pending)
+	e.mu.Unlock()
+	if !over {
+		return nil
+	}
+	return e.o.Confirms.Expire(ctx, now)
 }
 
 func (e *engine) draw() (string, error) {
@@ -133,21 +167,31 @@ func (e *engine) withdraw(id string) {
 func (e *engine) Answer(ctx context.Context, a Answer) (Decision, error) {
 	e.mu.Lock()
 	q := e.pending[a.ConfirmID]
-	if q == nil {
-		e.mu.Unlock()
-		return Decision{Verdict: Deny, Code: CodeAnsweredTwice, Tier: ManualOnly, ConfirmID: a.ConfirmID,
-			Reason: "the question was answered, dropped, or never put"}, nil
+	mine := q != nil && a.Nonce == q.decision.Nonce && a.Session == q.call.Session
+	if mine {
+		delete(e.pending, a.ConfirmID)
 	}
-	if a.Nonce != q.decision.Nonce || a.Session != q.call.Session {
-		e.mu.Unlock()
-		return Decision{Verdict: Deny, Code: CodeBadAnswer, Tier: q.decision.Tier, ConfirmID: a.ConfirmID,
-			Reason: "the answer is not from the one who was asked"}, nil
-	}
-	delete(e.pending, a.ConfirmID)
 	e.mu.Unlock()
-
-	d := q.judge(a, e.o.Now())
-	if err := errors.Join(ctx.Err(), e.o.Audit.Record(ctx, e.row(q.call, d))); err != nil {
+	switch {
+	case q == nil:
+		return e.record(ctx, Call{Session: a.Session}, Decision{Verdict: Deny, Code: CodeAnsweredTwice, Tier: ManualOnly,
+			ConfirmID: a.ConfirmID, Reason: "the question was answered, dropped, or never put"})
+	case !mine:
+		return e.record(ctx, q.call, Decision{Verdict: Deny, Code: CodeBadAnswer, Tier: q.decision.Tier,
+			ConfirmID: a.ConfirmID, Reason: "the answer is not from the one who was asked"})
+	}
+	now := e.o.Now()
+	d := q.judge(a, now)
+	r := Resolution{ID: a.ConfirmID, State: stateOf(d), Reply: a.Reply, By: q.call.Principal, At: now, Row: e.row(q.call, d)}
+	err := ctx.Err()
+	if err == nil {
+		err = e.o.Confirms.Resolve(ctx, r)
+	}
+	if errors.Is(err, ErrNotOpen) {
+		d.Verdict, d.Code, d.Reason = Deny, CodeAnsweredTwice, "the question was answered or dropped elsewhere"
+		return e.record(ctx, q.call, d)
+	}
+	if err != nil {
 		return unavailable(d, err)
 	}
 	e.mu.Lock()
@@ -160,6 +204,17 @@ func (e *engine) Answer(ctx context.Context, a Answer) (Decision, error) {
 		m.remembered[q.decision.Key] = true
 	}
 	return d, nil
+}
+
+// stateOf is what a question becomes by an answer.
+func stateOf(d Decision) ConfirmState {
+	switch {
+	case d.Verdict == Allow:
+		return ConfirmAllowed
+	case d.Code == CodeExpired:
+		return ConfirmExpired
+	}
+	return ConfirmDenied
 }
 
 // judge reads an answer to q.
@@ -191,11 +246,13 @@ func (q *question) judge(a Answer, now time.Time) Decision {
 // Drop implements Gate.
 func (e *engine) Drop(session string) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for id, q := range e.pending {
-		if q.call.Session == session {
-			delete(e.pending, id)
-		}
+	had := len(e.pending)
+	maps.DeleteFunc(e.pending, func(_ string, q *question) bool { return q.call.Session == session })
+	dropped := had > len(e.pending)
+	e.mu.Unlock()
+	if dropped {
+		// Where this fails nothing is lost: no nonce answers the question any more.
+		_ = e.o.Confirms.Drop(context.Background(), session, e.o.Now())
 	}
 }
 

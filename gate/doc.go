@@ -16,6 +16,8 @@
 //   - gate.go: the shapes other rooms use; codes.go: every code a Decision can have
 //   - table.go: the decision table, one row a check, first match wins
 //   - engine.go: New, Check, Explain; confirm.go: questions, answers, what is remembered
+//   - grant.go, constraint.go: consent given in advance; confirmation.go: a question as it is
+//     kept; memory.go: the store of both where there is no database
 //   - rules.go: rules and tiers of the layers of configuration; judge.go: what rules and
 //     active skills say of one call
 //   - shell_rules.go: a shell command under rules; shell_tier.go: its tier; shell_named.go:

@@ -44,6 +44,10 @@ type Options struct {
 	Paths PathPolicy
 	// Rules is what the layers of configuration say of tools.
 	Rules RuleSet
+	// Grants and Confirms keep consent given in advance and open questions; nil = a Memory
+	// that writes to Audit.
+	Grants   GrantStore
+	Confirms ConfirmStore
 
 	Now  func() time.Time // nil = time.Now
 	Rand io.Reader        // nonces; nil = crypto/rand
@@ -56,10 +60,6 @@ type policy struct {
 	answerable bool
 	strict     bool // stages bound every call
 }
-
-// ErrUnavailable means that a decision could not be recorded or a nonce not drawn.
-// The call was refused; trying again later may succeed.
-var ErrUnavailable = errors.New("gate unavailable")
 
 // New returns a gate. It is safe for concurrent use.
 func New(o Options) (Gate, error) {
@@ -83,6 +83,13 @@ func New(o Options) (Gate, error) {
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
+	}
+	own := NewMemory(o.Audit)
+	if o.Grants == nil {
+		o.Grants = own
+	}
+	if o.Confirms == nil {
+		o.Confirms = own
 	}
 	o.Paths = o.Paths.fixed()
 	e := &engine{o: o, rules: o.Rules.fixed(), pending: map[string]*question{}, sessions: map[string]*memory{}}
@@ -128,13 +135,14 @@ func (e *engine) Check(ctx context.Context, c Call) (Decision, error) {
 		return unavailable(d, err)
 	}
 	if d.Verdict == Ask {
-		var err error
-		if d, err = e.ask(d, f); err != nil {
-			return unavailable(d, err)
-		}
+		return e.ask(ctx, d, f)
 	}
-	if err := e.o.Audit.Record(ctx, e.row(f.call, d)); err != nil {
-		e.withdraw(d.ConfirmID)
+	return e.record(ctx, f.call, d)
+}
+
+// record writes the row of a decision, which is refused if that fails.
+func (e *engine) record(ctx context.Context, c Call, d Decision) (Decision, error) {
+	if err := e.o.Audit.Record(ctx, e.row(c, d)); err != nil {
 		return unavailable(d, err)
 	}
 	return d, nil
@@ -326,7 +334,7 @@ func (e *engine) row(c Call, d Decision) Row {
 		Time: e.o.Now().UTC(), Trace: c.Trace, Session: c.Session, Turn: c.Turn, Call: c.ID,
 		Origin: c.Origin, Principal: c.Principal, Tool: c.Tool, Via: c.Via, Tier: d.Tier,
 		Stages: append([]string{}, c.Stages...), Ceiling: ceiling, Verdict: d.Verdict, Code: d.Code,
-		Rule: d.Rule, ConfirmID: d.ConfirmID, CallHash: d.CallHash, Skills: skillMarks(c), BypassedBy: d.BypassedBy,
+		Rule: d.Rule, GrantID: d.GrantID, ConfirmID: d.ConfirmID, CallHash: d.CallHash, Skills: skillMarks(c), BypassedBy: d.BypassedBy,
 		Override: d.Override,
 	}
 }

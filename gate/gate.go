@@ -155,6 +155,7 @@ type Decision struct {
 	Verdict      Verdict
 	Code, Reason string
 	Tier         Tier
+	GrantID      string          // of an Allow: the grant that covers it, or that the answer made
 	ConfirmID    string          // of an Ask: what Answer refers to
 	CallHash     string          // what a person consents to
 	Nonce        string          // of an Ask: proves that the answerer saw this question

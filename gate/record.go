@@ -28,7 +28,8 @@ type Row struct {
 	Ceiling    Tier      `json:"ceiling"`
 	Verdict    Verdict   `json:"verdict"`
 	Code       string    `json:"code"`
-	Rule       string    `json:"rule,omitempty"` // that decided
+	Rule       string    `json:"rule,omitempty"`     // that decided
+	GrantID    string    `json:"grant_id,omitempty"` // whose use was counted, or that the answer made
 	ConfirmID  string    `json:"confirm_id,omitempty"`
 	CallHash   string    `json:"call_hash,omitempty"`
 	Skills     []string  `json:"skills"` // name@source#digest

@@ -15,6 +15,7 @@ import (
 // Tool is what the gate knows of one registered tool.
 type Tool struct {
 	Name   string
+	Set    string          // the toolset that grants may name in place of the tool; "" = none
 	Tier   Tier            // zero counts as ManualOnly
 	Schema json.RawMessage // JSON Schema of the arguments; empty = any object
 	Paths  []PathArg       // arguments that name files; nil = FileArgs(Name)
