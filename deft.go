@@ -66,6 +66,7 @@ type Engine struct {
 	judge    *judge
 	schemas  gate.Schemas // of every session's tools
 	vault    vault
+	offers   offers
 
 	routers routers
 
@@ -97,6 +98,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	sources, diags := o.sources(ctx, fixed)
 	e.places = slices.Concat(o.Places, source.OffPlaces(env, sources), source.ClientPlaces(env, sources))
 	e.judge = newJudge(o, env)
+	e.judge.offers = &e.offers
 	e.registry, err = registry.Open(ctx, registry.Config{
 		Sources:     sources,
 		Arrivals:    o.arrivals(env, sources),

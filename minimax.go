@@ -61,6 +61,9 @@ func (o Options) filters() registry.Filters {
 	if o.Host != nil {
 		f.Gate = builtin.Gate{Host: *o.Host}
 	}
+	for _, p := range o.Providers {
+		f.Servers = append(f.Servers, p.Name())
+	}
 	return f
 }
 

@@ -106,6 +106,9 @@ type Options struct {
 	CatalogMode catalog.Mode
 	Style       toolset.Style  // how a model starts skills; "" = one at a time
 	Tools       []toolset.Tool // the host's own tools, beside those for skills and files
+	// Providers bring tools that come and go, such as those of other servers. They are asked
+	// when a turn begins, all at once; nothing is asked of them before that.
+	Providers []toolset.Provider
 	// MaxTools is how many tools a model is shown; the rest is found with tool_search. 0 = 40.
 	MaxTools int
 	// SkillTools says how the tools for skills show themselves: names, on-demand loading, a
@@ -283,8 +286,8 @@ func (o Options) environment(tools []toolset.Tool) skill.Environment {
 		}
 	}
 	return skill.Environment{
-		Vars: skill.NewNameSet(vars...), Tools: skill.NewNameSet(names...), Toolsets: skill.NewNameSet(sets...),
-		Bins: bins{path: o.getenv("PATH"), ext: o.getenv("PATHEXT")}, OS: o.OS,
+		Vars: skill.NewNameSet(vars...), Tools: o.provided(names, toolset.Provider.Knows), Toolsets: o.provided(sets, isSetOf),
+		Servers: o.provided(nil, isNamed), Bins: bins{path: o.getenv("PATH"), ext: o.getenv("PATHEXT")}, OS: o.OS,
 	}
 }
 

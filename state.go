@@ -20,6 +20,8 @@ type judge struct {
 	env   source.Env
 	rules []registry.SkillRule // of Options.Rules
 
+	offers *offers // of Options.Providers
+
 	mu    sync.Mutex
 	now   registry.Decisions
 	trust registry.SavedTrust
@@ -53,9 +55,9 @@ func (j *judge) Decide(ctx context.Context) registry.Decisions {
 // Version implements registry.Versioned.
 func (j *judge) Version(ctx context.Context) string {
 	if v, ok := j.state.(registry.Versioned); ok {
-		return v.Version(ctx)
+		return v.Version(ctx) + j.offers.version()
 	}
-	return ""
+	return j.offers.version()
 }
 
 // Trust implements registry.Truster.

@@ -141,6 +141,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if s.kinds != nil {
 		deps.Spawn = s.spawn
 	}
+	deps.More = e.more(s, table, tools, up)
 	if s.runner, err = agent.New(deps); err != nil {
 		return nil, err
 	}

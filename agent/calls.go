@@ -138,7 +138,7 @@ func (t *turn) tellChanges(before, after []session.Activation) {
 
 func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
 	var visible []string
-	for _, s := range t.r.specs {
+	for _, s := range t.specs {
 		if t.visible(s.Name) {
 			visible = append(visible, s.Name)
 		}

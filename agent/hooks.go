@@ -237,7 +237,7 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 	call := t.gateCall("hook:"+hook.ID, tool.Name, args)
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
 	d := t.check(call)
-	p := &pending{call: model.Call{ID: call.ID, Name: tool.Name, Input: args}, tool: t.r.tools[tool.Name], spec: tool, of: hook.Skill}
+	p := &pending{call: model.Call{ID: call.ID, Name: tool.Name, Input: args}, tool: t.tools[tool.Name], spec: tool, of: hook.Skill}
 	if d.Verdict == gate.Ask && t.turn != nil { // nobody is asked about what comes after the last turn
 		call.Args = d.Args
 		d = t.confirm(p, call, d)

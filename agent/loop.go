@@ -201,7 +201,7 @@ func (t *turn) hear() {
 // exposed returns the tools that the model is shown in this step.
 func (t *turn) exposed() []toolset.Spec {
 	effective := t.s.Effective()
-	out := slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool { return t.withheld(effective, s) != "" })
+	out := slices.DeleteFunc(slices.Clone(t.specs), func(s toolset.Spec) bool { return t.withheld(effective, s) != "" })
 	if t.plan.Shape != nil {
 		for i := range out {
 			out[i] = t.plan.Shape(out[i])
@@ -212,7 +212,7 @@ func (t *turn) exposed() []toolset.Spec {
 
 // now is what tools that come and go depend on.
 func (t *turn) now() toolset.Now {
-	return toolset.Now{Active: t.s.Active(), Deferred: slices.ContainsFunc(t.r.specs, func(s toolset.Spec) bool { return s.Deferred })}
+	return toolset.Now{Active: t.s.Active(), Deferred: slices.ContainsFunc(t.specs, func(s toolset.Spec) bool { return s.Deferred })}
 }
 
 // shown tells tools which others the model is shown in this step.
@@ -227,10 +227,10 @@ func (t *turn) shown() func(string) bool {
 // visible reports whether the tool exists in this turn. What a skill's lists take
 // away stays visible here: the gate refuses it and says which skill it is.
 func (t *turn) visible(name string) bool {
-	if p, ok := t.r.tools[name].(toolset.Passing); ok && !p.Present(t.now()) {
+	if p, ok := t.tools[name].(toolset.Passing); ok && !p.Present(t.now()) {
 		return false
 	}
-	if tool := t.r.tools[name]; tool != nil && !t.r.d.Sources.admits(tool.Spec()) {
+	if tool := t.tools[name]; tool != nil && !t.r.d.Sources.admits(tool.Spec()) {
 		return false
 	}
 	return !slices.Contains(t.plan.Hidden, name)

@@ -67,7 +67,7 @@ func (o *Turn) Tools() []toolset.Spec { return o.t.exposed() }
 // Withheld says why the model is not shown a tool now: one of the Withheld constants, or
 // of the session's; "" = it is shown, or there is no such tool.
 func (o *Turn) Withheld(tool string) string {
-	for _, s := range o.t.r.specs {
+	for _, s := range o.t.specs {
 		if s.Name == tool {
 			return o.t.withheld(o.t.s.Effective(), s)
 		}

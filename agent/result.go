@@ -142,7 +142,7 @@ func GateTableOf(known *gate.Schemas, tools []toolset.Tool) (*gate.Table, error)
 	list := make([]gate.Tool, 0, len(tools))
 	for _, tool := range tools {
 		spec := tool.Spec()
-		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input, Steers: spec.Steers, Shell: spec.Shell}
+		g := gate.Tool{Name: spec.Name, Tier: spec.Tier, Schema: spec.Input, Steers: spec.Steers, Shell: spec.Shell, Mark: spec.Mark}
 		if a, ok := tool.(Accepter); ok {
 			g.Schema = a.Accepts()
 		}

@@ -32,6 +32,11 @@ type Deps struct {
 	Gate    gate.Gate
 	Planner Planner
 
+	// More brings tools that come and go, beside Tools. It is asked when a turn begins that
+	// has a model or a host's own loop; the gate has to know them by then. away are sentences
+	// for the model about tools that could not be had. nil = there are none.
+	More func(ctx context.Context) (tools []toolset.Tool, away []string, err error)
+
 	// MaxTools is how many tools a model is shown by themselves, those for skills not
 	// counted; the rest is found with tool_search where that is among Tools. 0 = 40,
 	// more than models tell apart well.
@@ -191,17 +196,24 @@ func New(d Deps) (*Runner, error) {
 	if d.Confirmer != nil {
 		d.Confirmer = oneByOne{d.Confirmer, make(chan struct{}, 1)}
 	}
-	r := &Runner{d: d, tools: map[string]toolset.Tool{}, talks: map[string][]model.Message{}}
-	for _, t := range d.Tools {
+	r := &Runner{d: d, talks: map[string][]model.Message{}}
+	var err error
+	r.tools, r.specs, err = d.register(d.Tools)
+	return r, err
+}
+
+// register names the tools and says which of them the model has to find first.
+func (d *Deps) register(tools []toolset.Tool) (map[string]toolset.Tool, []toolset.Spec, error) {
+	byName, specs := make(map[string]toolset.Tool, len(tools)), make([]toolset.Spec, 0, len(tools))
+	for _, t := range tools {
 		spec := t.Spec()
-		if _, twice := r.tools[spec.Name]; twice {
-			return nil, fmt.Errorf("agent: two tools named %q", spec.Name)
+		if _, twice := byName[spec.Name]; twice {
+			return nil, nil, fmt.Errorf("agent: two tools named %q", spec.Name)
 		}
-		r.tools[spec.Name] = t
-		r.specs = append(r.specs, spec)
+		byName[spec.Name] = t
+		specs = append(specs, spec)
 	}
-	r.specs = deferred(r.specs, r.tools, cmp.Or(d.MaxTools, maxTools))
-	return r, nil
+	return byName, deferred(specs, byName, cmp.Or(d.MaxTools, maxTools)), nil
 }
 
 // Run runs one turn. The turn starts when the sequence is read and is over when it
@@ -216,7 +228,7 @@ func (r *Runner) Run(ctx context.Context, s *session.Session, in Input) iter.Seq
 }
 
 func (r *Runner) turn(ctx context.Context, s *session.Session, in Input, yield func(Event, error) bool) *turn {
-	t := &turn{r: r, s: s, in: in, parent: ctx, yield: yield, started: r.d.Now(), inbox: newInbox(), family: in.family}
+	t := &turn{r: r, s: s, in: in, parent: ctx, yield: yield, started: r.d.Now(), inbox: newInbox(), family: in.family, tools: r.tools, specs: r.specs}
 	if t.family == nil {
 		t.family = &family{}
 	}

@@ -37,11 +37,27 @@ func deferred(specs []toolset.Spec, tools map[string]toolset.Tool, most int) []t
 	return specs
 }
 
+// provide adds the tools that come and go to those of the turn.
+func (t *turn) provide() error {
+	if t.r.d.More == nil || t.r.d.Model == nil && !t.own {
+		return nil
+	}
+	more, away, err := t.r.d.More(t.parent)
+	if err != nil {
+		return err
+	}
+	t.notes = append(t.notes, away...)
+	if len(more) > 0 {
+		t.tools, t.specs, err = t.r.d.register(slices.Concat(t.r.d.Tools, more))
+	}
+	return err
+}
+
 // received takes a call as the model wrote it. A call of a tool that stands for
 // another is that other's from here on: what the gate judges and records is the inner
 // call, and nothing in the order or the rights of the step differs from a direct one.
 func (t *turn) received(c model.Call, index int) *pending {
-	p := &pending{call: c, index: index, tool: t.r.tools[c.Name]}
+	p := &pending{call: c, index: index, tool: t.tools[c.Name]}
 	if u, ok := p.tool.(toolset.Unwrapper); ok && t.visible(c.Name) {
 		name, args, refusal := u.Unwrap(c.Input)
 		if refusal != nil {
@@ -49,7 +65,7 @@ func (t *turn) received(c model.Call, index int) *pending {
 			return p
 		}
 		p.via, p.call.Name, p.call.Input = toolset.NameToolInvoke, name, args
-		p.tool = t.r.tools[name]
+		p.tool = t.tools[name]
 	}
 	if p.tool == nil {
 		return p
@@ -64,7 +80,7 @@ func (t *turn) received(c model.Call, index int) *pending {
 // registered are the tools that this session may call.
 func (t *turn) registered() []toolset.Spec {
 	effective := t.s.Effective()
-	return slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool {
+	return slices.DeleteFunc(slices.Clone(t.specs), func(s toolset.Spec) bool {
 		return !t.visible(s.Name) || !exposes(effective, s)
 	})
 }
@@ -105,7 +121,7 @@ func (t *turn) withheld(e session.Effective, s toolset.Spec) string {
 		return e.Withheld(s.Name, s.Steers)
 	case s.Deferred && !slices.Contains(e.Discovered, s.Name):
 		return WithheldDeferred
-	case len(t.lacking(t.r.tools[s.Name], s, nil)) > 0:
+	case len(t.lacking(t.tools[s.Name], s, nil)) > 0:
 		return WithheldSkill
 	}
 	return ""
@@ -120,7 +136,7 @@ func (t *turn) planning() bool {
 // announced are the tools that the model can find and is not shown.
 func (t *turn) announced() []toolset.Spec {
 	e := t.s.Effective()
-	return slices.DeleteFunc(slices.Clone(t.r.specs), func(s toolset.Spec) bool { return t.withheld(e, s) != WithheldDeferred })
+	return slices.DeleteFunc(slices.Clone(t.specs), func(s toolset.Spec) bool { return t.withheld(e, s) != WithheldDeferred })
 }
 
 // Requirer is a Tool that needs skills to be active before it runs, beyond those of its

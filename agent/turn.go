@@ -9,6 +9,7 @@ import (
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/session"
+	"github.com/deftskills/deft/toolset"
 )
 
 // turn is one run of the loop. It lives on one goroutine, the consumer's; only the
@@ -20,6 +21,9 @@ type turn struct {
 	parent  context.Context
 	yield   func(Event, error) bool
 	started time.Time
+
+	tools map[string]toolset.Tool // registered in this turn
+	specs []toolset.Spec
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -96,6 +100,9 @@ func (t *turn) begin() error {
 			return err
 		}
 		t.trace = trace
+	}
+	if err := t.provide(); err != nil {
+		return err
 	}
 	said := t.in.Text
 	if t.in.task {

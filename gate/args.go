@@ -35,7 +35,7 @@ func (t *Table) checkArgs(name string, src json.RawMessage) (map[string]any, jso
 			return nil, nil, &argError{"/" + key, "where a tool runs is not an argument"}
 		}
 	}
-	if schema := t.schemas[name]; schema != nil {
+	if schema := t.now.Load().schemas[name]; schema != nil {
 		values := plain(object)
 		if err := schema.Validate(values); err != nil {
 			at, cause := locate(schema.Schema(), values, "", err)

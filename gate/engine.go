@@ -197,7 +197,7 @@ func (e *engine) decideNow(c Call, anyArgs bool) (Decision, *facts) {
 	}
 	visible := c.Visible
 	if visible == nil {
-		visible = e.o.Tools.names
+		visible = e.o.Tools.now.Load().names
 	}
 	f.tool, f.visible = e.o.Tools.Tool(c.Tool)
 	f.visible = f.visible && slices.Contains(visible, c.Tool)
@@ -221,7 +221,7 @@ func (e *engine) decideNow(c Call, anyArgs bool) (Decision, *facts) {
 	f.refusal = e.refusal(f.call, s)
 	f.said = s.judge(append(e.rules.Rules[:len(e.rules.Rules):len(e.rules.Rules)], s.approved...))
 	f.leans = s.leans(f.said)
-	f.key = memoryKey(f.call, s.memoryParts(dirs), e.o.Paths.Workspace)
+	f.key = memoryKey(f.call, f.tool.Mark, s.memoryParts(dirs), e.o.Paths.Workspace)
 	f.remembered = e.isRemembered(c.Session, f.key)
 	d := decide(f)
 	d.Args = args
@@ -292,10 +292,10 @@ func pathReason(t Tier, write bool) string {
 	return "it changes a file of the workspace"
 }
 
-// memoryKey is what a person's "for this session" stands for: this tool, in these
+// memoryKey is what a person's "for this session" stands for: this tool as it is, in these
 // directories of this workspace, with these skills active in these bytes.
-func memoryKey(c Call, dirs []string, workspace string) string {
-	return strings.Join([]string{c.Tool, strings.Join(dirs, "|"), workspace, strings.Join(skillMarks(c), "|")}, "\x00")
+func memoryKey(c Call, mark string, dirs []string, workspace string) string {
+	return strings.Join([]string{c.Tool, mark, strings.Join(dirs, "|"), workspace, strings.Join(skillMarks(c), "|")}, "\x00")
 }
 
 func skillMarks(c Call) []string {

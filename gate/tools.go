@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -27,6 +28,10 @@ type Tool struct {
 	// has an argument "dir", the command starts there, below the call's Dir.
 	Shell string
 
+	// Mark tells this tool from another of the same name, such as the digest of what a
+	// server says of it: an answer that was remembered for one mark is none for another.
+	Mark string
+
 	// Commands are the shell commands that a call counts as, each as its words, for rules
 	// that ask or deny: one match of any is enough. They allow nothing. nil = none. It must
 	// be pure and safe for concurrent use.
@@ -37,12 +42,19 @@ type Tool struct {
 	Raise func(Call) (Tier, string)
 }
 
-// Table holds the registered tools. It is immutable and safe for concurrent use.
-type Table struct {
+// Table holds the registered tools. It is safe for concurrent use. A call that is being
+// judged while the table changes is judged by the tools of before or of after.
+type Table struct{ now atomic.Pointer[registered] }
+
+// registered is what a table holds at one moment; it never changes.
+type registered struct {
 	tools   map[string]Tool
 	schemas map[string]*jsonschema.Resolved
 	names   []string
 }
+
+// Become makes t hold what other holds, for tools that come and go while the gate stands.
+func (t *Table) Become(other *Table) { t.now.Store(other.now.Load()) }
 
 // NewTable compiles the tools' schemas. It fails for an empty or repeated name and
 // for a schema that cannot be used: a tool whose arguments cannot be checked must
@@ -79,7 +91,7 @@ func (s *Schemas) compile(src json.RawMessage) (*jsonschema.Resolved, error) {
 
 // NewTable is NewTable with the schemas that are known.
 func (s *Schemas) NewTable(tools ...Tool) (*Table, error) {
-	t := &Table{tools: map[string]Tool{}, schemas: map[string]*jsonschema.Resolved{}}
+	t := &registered{tools: map[string]Tool{}, schemas: map[string]*jsonschema.Resolved{}}
 	for _, tool := range tools {
 		if tool.Name == "" {
 			return nil, fmt.Errorf("tool table: a tool without a name")
@@ -105,17 +117,19 @@ func (s *Schemas) NewTable(tools ...Tool) (*Table, error) {
 		t.schemas[tool.Name] = resolved
 	}
 	t.names = slices.Sorted(maps.Keys(t.tools))
-	return t, nil
+	table := &Table{}
+	table.now.Store(t)
+	return table, nil
 }
 
 // Tool returns the registered tool of that name.
 func (t *Table) Tool(name string) (Tool, bool) {
-	tool, ok := t.tools[name]
+	tool, ok := t.now.Load().tools[name]
 	return tool, ok
 }
 
 // Names returns every registered name, sorted.
-func (t *Table) Names() []string { return slices.Clone(t.names) }
+func (t *Table) Names() []string { return slices.Clone(t.now.Load().names) }
 
 func compileSchema(src json.RawMessage) (*jsonschema.Resolved, error) {
 	var s jsonschema.Schema

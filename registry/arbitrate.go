@@ -522,7 +522,7 @@ func (a *arbiter) gates() {
 			r.State = Hidden
 			say("beta", m.RequiresBeta, "turn the flag on", "needs the beta flag %q", m.RequiresBeta)
 		}
-		if server, ok := strings.CutPrefix(r.Skill.Key, "mcp-"); ok && env.Servers != nil && env.Servers.Has(server) {
+		if server := a.r.c.Filters.served(r, env); server != "" && a.r.policy.Servers {
 			r.State = Hidden
 			say("mcp_duplicate", server, "use the tools of the server", "the MCP server %q is configured and does the same", server)
 		}

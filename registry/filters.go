@@ -21,6 +21,18 @@ type Filters struct {
 	Extension []string    // the extension's list, which spares built-in skills; nil = all
 	Gate      Gate        // of skills that came with the program; nil = all may be shown
 	Disabled  Deactivator // nil = nothing is switched off by location
+	// Servers are the MCP servers that are configured, whether they answer or not.
+	Servers []string
+}
+
+// served returns the configured MCP server whose tools make a skill stale, by its name:
+// mcp-SERVER; "" = none does.
+func (f *Filters) served(r *Record, env skill.Environment) string {
+	server, ok := strings.CutPrefix(fold.Key(r.Skill.Name), "mcp-")
+	if ok && (slices.Contains(f.Servers, server) || env.Servers != nil && env.Servers.Has(server)) {
+		return server
+	}
+	return ""
 }
 
 // Gate says what keeps a shipped skill from this host: "region" or "gate" and what it
@@ -76,9 +88,9 @@ var filterTable = [...]filter{
 		}
 		return Reason{Code: "unlisted", Message: "listed is false", Fix: "remove the key"}
 	}},
-	{"mcp", Hidden, func(_ *arbiter, env skill.Environment, r *Record) Reason {
-		server, ok := strings.CutPrefix(fold.Key(r.Skill.Name), "mcp-")
-		if !ok || env.Servers == nil || !env.Servers.Has(server) {
+	{"mcp", Hidden, func(a *arbiter, env skill.Environment, r *Record) Reason {
+		server := a.r.c.Filters.served(r, env)
+		if server == "" {
 			return Reason{}
 		}
 		return Reason{Code: "mcp_duplicate", Message: fmt.Sprintf("the MCP server %q is configured and does the same", server), Fix: "use the tools of the server"}

@@ -37,6 +37,7 @@ type policy struct {
 	Shadowed  string                  `json:"shadowed"`  // words of a loser's reason; "" = deft's
 	Filters   []string                `json:"filters"`   // what hides winners, the first that does is the reason; none = all of deft's
 	Switches  string                  `json:"switches"`  // "" = before arbitration; after = a disabled winner hides its name
+	Servers   bool                    `json:"servers"`   // mcp-NAME is hidden while the MCP server NAME is configured
 	Faults    string                  `json:"faults"`    // "" = a source that breaks its contract is a diagnostic; returned = an error
 	Trim      bool                    `json:"trim"`      // blanks around a selector count for nothing
 	Lookup    []string                `json:"lookup"`    // names of finders, in their order; none = deft's way

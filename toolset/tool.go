@@ -33,6 +33,10 @@ type Spec struct {
 	// show the tools of some sources only; see agent.ToolSources. "" = "builtin", "trusted".
 	Source, Trust string
 
+	// Mark tells this tool from another of the same name, such as the digest of what a server
+	// says of it: a person's answer about one is none about another.
+	Mark string
+
 	// Steers says that a model leaves or reads with it what limits it: no skill's list takes
 	// it away. The host's lists may.
 	Steers bool
