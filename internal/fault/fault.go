@@ -26,6 +26,7 @@ func Names() []string {
 	return []string{
 		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move",
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
+		"session.append", "session.sync",
 	}
 }
 

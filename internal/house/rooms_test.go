@@ -60,7 +60,7 @@ var shared = []string{
 	"internal/limits", "internal/fold", "internal/tokens", "internal/safetext",
 	"internal/toolrule", "internal/atomicfile", "internal/clock", "internal/progress",
 	"internal/lockfile", "internal/fault",
-	"internal/packed", "internal/shellcmd",
+	"internal/packed", "internal/shellcmd", "internal/applog",
 }
 
 // testOnly are packages that only tests import.
