@@ -25,4 +25,5 @@
 //   - tools.go: the table of registered tools; args.go and canonical.go: their arguments
 //   - paths.go, protected.go: which files a file tool may touch and at what tier
 //   - record.go: rows and the append-only file they go to
+//   - chain.go: how rows hang together; redact.go, redact.txt: what no record may hold
 package gate
