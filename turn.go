@@ -302,7 +302,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if p.blind {
 		return agent.Plan{Hidden: e.hidden(in, catalog.Catalog{})}, nil
 	}
-	r := Request{Text: in.Text, Preload: in.Preload}
+	r := Request{Text: in.Text, Preload: in.Preload, Signal: in.Signal, Stages: in.Stages}
 	for _, a := range in.Active {
 		r.Loaded = append(r.Loaded, a.Address)
 	}

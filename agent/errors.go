@@ -5,6 +5,7 @@ import (
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/session"
 )
 
@@ -27,6 +28,7 @@ func codeOf(err error) string {
 	var m *model.Error
 	var s *session.Error
 	var h *HookError
+	var bad *route.SignalError
 	switch {
 	case err == nil:
 		return ""
@@ -50,6 +52,8 @@ func codeOf(err error) string {
 		return s.Code
 	case errors.As(err, &h):
 		return h.Code
+	case errors.As(err, &bad):
+		return route.CodeSignalInvalid
 	}
 	return "internal"
 }

@@ -104,7 +104,7 @@ type planner struct{ renderer *catalog.Renderer }
 
 func (p planner) Plan(ctx context.Context, in PlanInput) (Plan, error) {
 	router, _ := route.Compile(in.Snapshot, route.Options{})
-	result, err := router.Route(ctx, route.TurnRoutingContext{Message: in.Text, Preload: in.Preload})
+	result, err := router.Route(ctx, route.TurnRoutingContext{Message: in.Text, Preload: in.Preload, Signal: in.Signal, Stages: in.Stages})
 	if err != nil {
 		return Plan{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/route"
 )
 
 // Input starts a turn.
@@ -25,6 +26,20 @@ type Input struct {
 	TraceID string
 	// Ceiling is the highest tier that may run; 0 = no ceiling.
 	Ceiling gate.Tier
+	// Signal is the event that started the turn, nil where a person did. It sets Origin, and
+	// without a Ceiling only reading runs. Text is then the prompt of its definition, which
+	// may be empty; nothing of the signal starts skills by its words or shows stages.
+	Signal *route.Signal
+	// AllowPreload names the skills that Signal may ask for beside those of Skills; nil =
+	// none.
+	AllowPreload []string
+	// Stages are those that the definition of a signal's turn gives to the gate, where the
+	// signal's own only take away; empty = only reading runs. Of another turn they are the
+	// stages, empty = inferred from Text.
+	Stages route.StageSet
+	// ParentTrace is the trace id that the sender of Signal named and that this turn does
+	// not run under; "" = none.
+	ParentTrace string
 	// NoHooks runs no hook, for a look at what a turn would be.
 	NoHooks bool
 	// Budget bounds the turn; zero fields are the defaults of its origin.
@@ -53,7 +68,7 @@ func (in Input) check() error {
 	if len(in.Text) > MaxInput {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrInputTooLarge, len(in.Text), MaxInput)
 	}
-	if strings.TrimSpace(in.Text) == "" && len(in.Skills) == 0 {
+	if strings.TrimSpace(in.Text) == "" && len(in.Skills) == 0 && in.Signal == nil {
 		return ErrNoInput
 	}
 	return nil

@@ -34,7 +34,9 @@ func (t *turn) prepare() error {
 }
 
 func (t *turn) makePlan(preload []route.Preload) error {
-	in := PlanInput{Snapshot: t.turn.Snapshot(), Text: t.in.Text, Active: t.s.Active(), Preload: preload}
+	in := PlanInput{
+		Snapshot: t.turn.Snapshot(), Text: t.in.Text, Active: t.s.Active(), Preload: preload, Signal: t.in.Signal, Stages: t.in.Stages,
+	}
 	if t.r.d.Model != nil {
 		in.Window = t.r.d.Model.Info().Window
 	}
@@ -88,7 +90,7 @@ func (t *turn) preload() ([]route.Preload, error) {
 			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is%s", unknown, closeTo(t.turn.Snapshot(), unknown)),
 		}})
 	}
-	return t.startAll(append(list, t.in.Skills...))
+	return t.startAll(slices.Concat(list, t.in.Skills, t.signalSkills()))
 }
 
 // named returns the own name of the skill that a person means, however it is
@@ -188,7 +190,7 @@ func (t *turn) prompt() []Block {
 	return promptParts{
 		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
 		catalog: shown, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
-		notes: t.notes, reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
+		signal: signalText(t.in.Signal, t.boundary), notes: t.notes, reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
 	}.blocks()
 }
 

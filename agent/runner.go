@@ -94,6 +94,8 @@ type PlanInput struct {
 	Text     string // the request
 	Active   []session.Activation
 	Preload  []route.Preload // of this turn
+	Signal   *route.Signal   // that started the turn; nil = a person did
+	Stages   route.StageSet  // given for the turn; empty = inferred from Text
 	Window   int             // tokens of the model; 0 = unknown
 	// Matched and Away are the addresses of skills with path conditions; see session.Reach.
 	Matched, Away map[string]bool

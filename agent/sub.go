@@ -318,7 +318,7 @@ func (t *turn) stages() []string {
 	if t.in.task {
 		return t.in.stages
 	}
-	return t.plan.Route.Stages.Names()
+	return t.trusted().Names()
 }
 
 // behalf are the skills that a call may be for: the active ones, and in a sub-agent the

@@ -52,6 +52,7 @@ type turn struct {
 	added    []string        // to the request, by hooks
 	more     int             // steps that hooks added at the end
 	answer   string
+	boundary string // of the signal's payload in the prompt
 }
 
 // run is the frame of a turn: whatever happens inside, the turn layer goes, open
@@ -91,7 +92,11 @@ func (t *turn) guarded() (stop Stop, err error) {
 }
 
 func (t *turn) begin() error {
-	if err := t.in.check(); err != nil {
+	var err error
+	if t.in, err = t.in.settled(); err != nil {
+		return err
+	}
+	if err := t.drawBoundary(); err != nil {
 		return err
 	}
 	if t.trace = t.in.TraceID; t.trace == "" {
@@ -122,7 +127,7 @@ func (t *turn) begin() error {
 		cancel(cause)
 		stop()
 	}
-	t.emit(Event{Type: TurnStarted, Text: t.in.Text})
+	t.emit(Event{Type: TurnStarted, Text: t.in.Text, Signal: t.signalEvent()})
 	return nil
 }
 

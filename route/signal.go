@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,12 +21,76 @@ type Signal struct {
 	Asset           *Asset // +15 for skills that declare its class
 	Severity        string // info, warn or critical
 	PreloadSkills   []string
-	SuggestedStages []string // united with the stages of the message
-	TraceID         string
-	Payload         json.RawMessage // never matched: data of a stranger
+	SuggestedStages []string        // united with the stages of the message
+	TraceID         string          // of the sender, whatever it looks like; see Traces
+	Payload         json.RawMessage // never matched: data of a stranger; nil = there is none
 }
 
-// SignalError says what is wrong with a signal's JSON, and where.
+// CodeSignalInvalid is the code of a signal that is refused.
+const CodeSignalInvalid = "signal_invalid"
+
+// Traces says under which trace a turn for the signal runs: the sender's id where it is
+// 4 to 64 of A-Z, a-z, 0-9, "_" and "-" and used reports that no turn has it yet (nil =
+// none has any); else trace is "", the host draws one, and the sender's is its parent.
+func (s Signal) Traces(used func(trace string) bool) (trace, parent string) {
+	switch id := s.TraceID; {
+	case id == "":
+		return "", ""
+	case len(id) < minTrace || len(id) > maxTrace || wrong(id, "_-") >= 0, used != nil && used(id):
+		return "", id
+	default:
+		return id, ""
+	}
+}
+
+// signalDocument is a signal as JSON has it.
+type signalDocument struct {
+	Source          string          `json:"source"`
+	ID              string          `json:"signal_id,omitempty"`
+	Asset           *assetDocument  `json:"asset,omitempty"`
+	Severity        string          `json:"severity,omitempty"`
+	PreloadSkills   []string        `json:"preload_skills,omitempty"`
+	SuggestedStages []string        `json:"suggested_stages,omitempty"`
+	TraceID         string          `json:"trace_id,omitempty"`
+	Payload         json.RawMessage `json:"payload,omitempty"`
+}
+
+type assetDocument struct {
+	Symbol string `json:"symbol,omitempty"`
+	Class  string `json:"asset_class,omitempty"`
+}
+
+// MarshalJSON writes the document that ParseSignal reads.
+func (s Signal) MarshalJSON() ([]byte, error) {
+	d := signalDocument{
+		Source: s.Source, ID: s.ID, Severity: s.Severity, PreloadSkills: s.PreloadSkills,
+		SuggestedStages: s.SuggestedStages, TraceID: s.TraceID, Payload: s.Payload,
+	}
+	if s.Asset != nil {
+		d.Asset = &assetDocument{s.Asset.Symbol, s.Asset.Class}
+	}
+	return json.Marshal(d)
+}
+
+// UnmarshalJSON is ParseSignal.
+func (s *Signal) UnmarshalJSON(src []byte) (err error) {
+	*s, err = ParseSignal(src)
+	return err
+}
+
+// Check holds a signal that was made in code to the bounds of one that is read. The error
+// is a *SignalError.
+func (s Signal) Check() error {
+	src, err := json.Marshal(s)
+	if err != nil {
+		return &SignalError{Pointer: "/payload", Line: 1, Column: 1, Message: "not JSON"}
+	}
+	_, err = ParseSignal(src)
+	return err
+}
+
+// SignalError says what is wrong with a signal's JSON, and where. Its code is
+// CodeSignalInvalid.
 type SignalError struct {
 	Pointer      string // JSON pointer of the value; "" is the whole
 	Line, Column int    // from 1
@@ -47,6 +113,11 @@ const (
 	maxAssetClass    = 64
 	maxPreloadSkills = 16
 	maxPayload       = 64 << 10
+	maxSignal        = 8 * maxPayload // of the whole: an escaped character has six bytes
+	maxSignalDepth   = 32             // of lists and objects in each other, as in the arguments of a tool
+	minTrace         = 4
+	maxTrace         = 64
+	maxSenderTrace   = 128 // of an id that is only kept
 )
 
 // signalReader reads one signal.
@@ -58,9 +129,19 @@ type signalReader struct {
 // ParseSignal reads a signal: one JSON object of source, signal_id, asset{symbol,
 // asset_class}, severity, preload_skills, suggested_stages, trace_id and payload, of
 // which source alone is required. A signal with an unknown or doubled key, a wrong
-// type or a value out of bounds is refused as a whole, by a *SignalError.
+// type or a value out of bounds is refused as a whole, by a *SignalError. Its texts hold
+// no control characters; its payload is any JSON, kept but for escapes that it does not need.
 func ParseSignal(src []byte) (Signal, error) {
 	r := signalReader{src: src, s: Signal{Severity: "info"}}
+	if len(src) > maxSignal {
+		return Signal{}, r.fault(0, "", "signal has %d bytes, the limit is %d", len(src), maxSignal)
+	}
+	if at := invalidUTF8(src); at >= 0 {
+		return Signal{}, r.fault(at, "", "not UTF-8")
+	}
+	if at := tooDeep(src); at >= 0 {
+		return Signal{}, r.fault(at, "", "lists and objects lie more than %d deep", maxSignalDepth)
+	}
 	var whole json.RawMessage
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(src, &whole); errors.As(err, &syntax) {
@@ -73,6 +154,38 @@ func ParseSignal(src []byte) (Signal, error) {
 		return Signal{}, r.fault(0, "", "source is missing")
 	}
 	return r.s, nil
+}
+
+func invalidUTF8(src []byte) int {
+	for at := 0; at < len(src); {
+		c, n := utf8.DecodeRune(src[at:])
+		if c == utf8.RuneError && n == 1 {
+			return at
+		}
+		at += n
+	}
+	return -1
+}
+
+// tooDeep returns where src goes deeper than it may, below 0 for nowhere.
+func tooDeep(src []byte) int {
+	depth, text := 0, false
+	for at := 0; at < len(src); at++ {
+		switch c := src[at]; {
+		case text && c == '\\':
+			at++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			if depth++; depth > maxSignalDepth {
+				return at
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return -1
 }
 
 // fault is an error at an offset of the whole.
@@ -106,7 +219,7 @@ func (r *signalReader) object(raw []byte, base int, pointer string, see func(key
 		key, _ := token.(string)
 		at := base + int(dec.InputOffset())
 		if slices.Contains(seen, key) {
-			return r.fault(at, pointer+"/"+key, "key stands twice")
+			return r.fault(at, pointer+"/"+escaped(key), "key stands twice")
 		}
 		seen = append(seen, key)
 		var v json.RawMessage
@@ -120,8 +233,11 @@ func (r *signalReader) object(raw []byte, base int, pointer string, see func(key
 	return nil
 }
 
+// escaped is a key as a part of a JSON pointer.
+func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
 func (r *signalReader) field(key string, v json.RawMessage, at int) error {
-	p := "/" + key
+	p := "/" + escaped(key)
 	switch key {
 	case "source":
 		return r.oneOf(&r.s.Source, v, at, p, "cron", "webhook", "event")
@@ -130,7 +246,7 @@ func (r *signalReader) field(key string, v json.RawMessage, at int) error {
 	case "signal_id":
 		return r.token(&r.s.ID, v, at, p, maxSignalID, "._:-")
 	case "trace_id":
-		return r.token(&r.s.TraceID, v, at, p, 64, "_-")
+		return r.text(&r.s.TraceID, v, at, p, maxSenderTrace)
 	case "asset":
 		r.s.Asset = &Asset{}
 		return r.object(v, at, p, r.asset)
@@ -147,17 +263,41 @@ func (r *signalReader) field(key string, v json.RawMessage, at int) error {
 		}
 		return nil
 	case "payload":
-		if len(v) > maxPayload {
-			return r.fault(at, p, "payload has %d bytes, the limit is %d", len(v), maxPayload)
+		r.s.Payload = unescaped(v)
+		if n := len(r.s.Payload); n > maxPayload {
+			return r.fault(at, p, "payload has %d bytes, the limit is %d", n, maxPayload)
 		}
-		r.s.Payload = slices.Clone(v)
 		return nil
 	}
 	return r.fault(at, p, "key is unknown")
 }
 
+// unescaped is JSON without the escapes that Go's own writer adds for pages: a payload that
+// was stored has the bytes, and so the size, that it came with.
+func unescaped(v []byte) []byte {
+	out := make([]byte, 0, len(v))
+	for i := 0; i < len(v); i++ {
+		if v[i] != '\\' {
+			out = append(out, v[i])
+			continue
+		}
+		end := min(i+6, len(v))
+		if plain, ok := pageEscapes[string(v[i:end])]; ok {
+			out, i = append(out, plain...), end-1
+			continue
+		}
+		out = append(out, v[i:min(i+2, len(v))]...)
+		i++
+	}
+	return out
+}
+
+var pageEscapes = map[string]string{
+	`\u003c`: "<", `\u003e`: ">", `\u0026`: "&", `\u2028`: "\u2028", `\u2029`: "\u2029",
+}
+
 func (r *signalReader) asset(key string, v json.RawMessage, at int) error {
-	switch p := "/asset/" + key; key {
+	switch p := "/asset/" + escaped(key); key {
 	case "symbol":
 		return r.text(&r.s.Asset.Symbol, v, at, p, maxSymbol)
 	case "asset_class":
@@ -173,6 +313,9 @@ func (r *signalReader) text(into *string, v json.RawMessage, at int, pointer str
 	}
 	if n := utf8.RuneCountInString(*into); n == 0 || n > limit {
 		return r.fault(at, pointer, "text has %d characters, not 1 to %d", n, limit)
+	}
+	if i := strings.IndexFunc(*into, unicode.IsControl); i >= 0 {
+		return r.fault(at, pointer, "text has a control character")
 	}
 	return nil
 }
@@ -192,15 +335,21 @@ func (r *signalReader) token(into *string, v json.RawMessage, at int, pointer st
 	if err := r.text(into, v, at, pointer, limit); err != nil {
 		return err
 	}
-	for _, c := range *into {
-		if c >= utf8.RuneSelf || c == ' ' || !isWord(c) && !containsRune(extra, c) || c == '_' && !containsRune(extra, c) {
-			return r.fault(at, pointer, "character %q is not allowed", c)
-		}
+	if i := wrong(*into, extra); i >= 0 {
+		c, _ := utf8.DecodeRuneInString((*into)[i:])
+		return r.fault(at, pointer, "character %q is not allowed", c)
 	}
 	return nil
 }
 
-func containsRune(s string, c rune) bool { return slices.Contains([]rune(s), c) }
+// wrong returns the place of the first character that is no ASCII letter or digit and not
+// in extra, below 0 for none.
+func wrong(s, extra string) int {
+	return strings.IndexFunc(s, func(c rune) bool {
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		return !plain && !strings.ContainsRune(extra, c)
+	})
+}
 
 func (r *signalReader) texts(into *[]string, v json.RawMessage, at int, pointer string, limit int) error {
 	var list []json.RawMessage
