@@ -19,6 +19,7 @@ const (
 	CodeStageCeiling  = "stage_ceiling"     // the tier is above what the turn's stages allow, where they bound every call
 	CodeManualOnly    = "manual_only"       // MANUAL_ONLY in an autonomous turn
 	CodeNoGrant       = "no_grant"          // an autonomous call above READ_ONLY that no grant covers
+	CodeGrant         = "grant"             // allowed: a person granted it in advance, and the use is counted
 	CodeReadOnly      = "read_only"         // allowed: it changes nothing
 	CodeRuleAsk       = "rule_ask"          // asked: an ask rule of some layer matches
 	CodeRule          = "rule"              // allowed: rules of a person cover the call

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +40,8 @@ type question struct {
 	call     Call
 	decision Decision
 	expires  time.Time
+	always   *Grant        // that "always" makes, without id and dates; nil = it is no reply here
+	asking   []ActiveSkill // that "always for this skill" may be about
 }
 
 // memory is what is kept of a session.
@@ -86,11 +90,14 @@ func (e *engine) ask(ctx context.Context, d Decision, f *facts) (Decision, error
 	if err := e.sweep(ctx, now); err != nil {
 		return unavailable(d, err)
 	}
+	q := &question{call: f.call, decision: d, expires: now.Add(confirmFor), asking: f.asking()}
+	q.decision.ConfirmID, q.decision.Nonce = "c_"+id, nonce
+	q.decision.Replies, q.always = f.offers(d)
 	e.mu.Lock()
 	code, reason := e.barred(f.call, d.CallHash)
 	if code == "" {
-		d.ConfirmID, d.Nonce = "c_"+id, nonce
-		e.pending[d.ConfirmID] = &question{call: f.call, decision: d, expires: now.Add(confirmFor)}
+		d = q.decision
+		e.pending[d.ConfirmID] = q
 	}
 	e.mu.Unlock()
 	if code != "" {
@@ -181,10 +188,9 @@ func (e *engine) Answer(ctx context.Context, a Answer) (Decision, error) {
 			ConfirmID: a.ConfirmID, Reason: "the answer is not from the one who was asked"})
 	}
 	now := e.o.Now()
-	d := q.judge(a, now)
-	r := Resolution{ID: a.ConfirmID, State: stateOf(d), Reply: a.Reply, By: q.call.Principal, At: now, Row: e.row(q.call, d)}
-	err := ctx.Err()
-	if err == nil {
+	d, g, err := e.weigh(q, a, now)
+	r := Resolution{ID: a.ConfirmID, State: stateOf(d), Reply: a.Reply, By: q.call.Principal, At: now, Row: e.row(q.call, d), Grant: g}
+	if err = cmp.Or(err, ctx.Err()); err == nil {
 		err = e.o.Confirms.Resolve(ctx, r)
 	}
 	if errors.Is(err, ErrNotOpen) {
@@ -206,6 +212,22 @@ func (e *engine) Answer(ctx context.Context, a Answer) (Decision, error) {
 	return d, nil
 }
 
+// weigh is what an answer to q comes to, and the grant that it makes.
+func (e *engine) weigh(q *question, a Answer, now time.Time) (Decision, *Grant, error) {
+	d := q.judge(a, now)
+	if d.Verdict != Allow {
+		return d, nil, nil
+	}
+	g, why, err := e.lasting(q, a, now)
+	if why != "" {
+		d.Verdict, d.Code, d.Reason = Deny, CodeBadAnswer, why
+	}
+	if g != nil {
+		d.GrantID = g.ID
+	}
+	return d, g, err
+}
+
 // stateOf is what a question becomes by an answer.
 func stateOf(d Decision) ConfirmState {
 	switch {
@@ -220,7 +242,7 @@ func stateOf(d Decision) ConfirmState {
 // judge reads an answer to q.
 func (q *question) judge(a Answer, now time.Time) Decision {
 	d := q.decision
-	d.Nonce = ""
+	d.Nonce, d.Replies = "", nil
 	deny := func(code, reason string) Decision {
 		d.Verdict, d.Code, d.Reason = Deny, code, reason
 		return d
@@ -232,10 +254,8 @@ func (q *question) judge(a Answer, now time.Time) Decision {
 		return deny(CodeRefused, "the person refused: "+a.Message)
 	case a.Reply == No:
 		return deny(CodeRefused, "the person refused")
-	case a.Reply == ForSession && d.Tier != ConfirmOnce:
-		return deny(CodeBadAnswer, "only CONFIRM_ONCE is remembered for a session")
-	case a.Reply != Once && a.Reply != ForSession:
-		return deny(CodeBadAnswer, fmt.Sprintf("%q is no reply", a.Reply))
+	case !slices.Contains(q.decision.Replies, a.Reply):
+		return deny(CodeBadAnswer, fmt.Sprintf("%q is no reply to this question", clip(string(a.Reply))))
 	case d.Tier == ManualOnly && a.Typed != q.call.Tool:
 		return deny(CodeBadAnswer, "MANUAL_ONLY needs the tool's name, typed")
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -116,7 +117,10 @@ func (e *engine) Mode() Mode { return e.o.Mode }
 // Explain implements Gate. Without arguments it tells what holds for the tool
 // whatever they are.
 func (e *engine) Explain(c Call) Decision {
-	d, _ := e.decide(c, len(c.Args) == 0)
+	d, f := e.decide(context.Background(), c, len(c.Args) == 0)
+	if f.grantFault != nil {
+		d, _ = unavailable(d, f.grantFault)
+	}
 	if d.Verdict == Ask && d.CallHash != "" {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -130,12 +134,20 @@ func (e *engine) Explain(c Call) Decision {
 // Check implements Gate. The error says why the gate was unavailable; the Decision
 // stands with and without it.
 func (e *engine) Check(ctx context.Context, c Call) (Decision, error) {
-	d, f := e.decide(c, false)
-	if err := ctx.Err(); err != nil {
+	d, f := e.decide(ctx, c, false)
+	if err := cmp.Or(ctx.Err(), f.grantFault); err != nil {
 		return unavailable(d, err)
 	}
-	if d.Verdict == Ask {
+	return e.settle(ctx, d, f)
+}
+
+// settle writes what a decision leaves behind: a question, the use of a grant, a row.
+func (e *engine) settle(ctx context.Context, d Decision, f *facts) (Decision, error) {
+	switch {
+	case d.Verdict == Ask:
 		return e.ask(ctx, d, f)
+	case d.Code == CodeGrant:
+		return e.useGrant(ctx, d, f)
 	}
 	return e.record(ctx, f.call, d)
 }
@@ -156,8 +168,8 @@ func unavailable(d Decision, cause error) (Decision, error) {
 }
 
 // decide gathers the facts of a call and puts them to the table.
-func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
-	d, f := e.decideNow(c, anyArgs)
+func (e *engine) decide(ctx context.Context, c Call, anyArgs bool) (Decision, *facts) {
+	d, f := e.decideNow(ctx, c, anyArgs)
 	void := f.void()
 	if len(void) == 0 {
 		return d, f
@@ -168,7 +180,7 @@ func (e *engine) decide(c Call, anyArgs bool) (Decision, *facts) {
 			c.Skills[i].Granted = false
 		}
 	}
-	d, f = e.decideNow(c, anyArgs)
+	d, f = e.decideNow(ctx, c, anyArgs)
 	d.Reason += fmt.Sprintf("; skill %q is not what was granted any more (trust_drift)", clip(void[0]))
 	return d, f
 }
@@ -187,7 +199,7 @@ func (f *facts) void() []string {
 	})
 }
 
-func (e *engine) decideNow(c Call, anyArgs bool) (Decision, *facts) {
+func (e *engine) decideNow(ctx context.Context, c Call, anyArgs bool) (Decision, *facts) {
 	f := &facts{
 		call: c, tier: ManualOnly, ceiling: ManualOnly, autonomous: c.Origin.Autonomous(),
 		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable, e.o.StrictStages},
@@ -223,15 +235,22 @@ func (e *engine) decideNow(c Call, anyArgs bool) (Decision, *facts) {
 	f.leans = s.leans(f.said)
 	f.key = memoryKey(f.call, f.tool.Mark, s.memoryParts(dirs), e.o.Paths.Workspace)
 	f.remembered = e.isRemembered(c.Session, f.key)
+	f.subject, f.object, f.workspace = s, object, e.o.Paths.Workspace
+	e.lookUp(ctx, f)
+	return e.verdict(f), f
+}
+
+// verdict puts the facts to the table and names what the answer is about.
+func (e *engine) verdict(f *facts) Decision {
 	d := decide(f)
-	d.Args = args
-	if f.argsFault == nil && !anyArgs {
+	d.Args = f.call.Args
+	if f.object != nil {
 		d.CallHash = callHash(f.call)
 	}
 	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk || d.Code == CodeHookAsk {
 		d.Key = ""
 	}
-	return d, f
+	return d
 }
 
 // touches notes the paths that a call names, or why one of them is refused, and what they
@@ -301,11 +320,7 @@ func memoryKey(c Call, mark string, dirs []string, workspace string) string {
 func skillMarks(c Call) []string {
 	marks := make([]string, 0, len(c.Skills))
 	for _, s := range c.Skills {
-		digest := s.TreeDigest
-		if digest == "" {
-			digest = s.Digest
-		}
-		marks = append(marks, s.Name+"@"+s.Source+"#"+string(digest))
+		marks = append(marks, s.Name+"@"+s.Source+"#"+string(s.hash()))
 	}
 	slices.Sort(marks)
 	return marks

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/deftskills/deft/skill"
 )
@@ -100,6 +101,14 @@ type ActiveSkill struct {
 	Still func() bool
 }
 
+// hash identifies the skill's bytes, as far as they are known.
+func (s ActiveSkill) hash() skill.Digest {
+	if s.TreeDigest == "" {
+		return s.Digest
+	}
+	return s.TreeDigest
+}
+
 // Call is one tool call as it reaches the gate.
 type Call struct {
 	ID, Session, Turn, Trace string
@@ -159,6 +168,7 @@ type Decision struct {
 	ConfirmID    string          // of an Ask: what Answer refers to
 	CallHash     string          // what a person consents to
 	Nonce        string          // of an Ask: proves that the answerer saw this question
+	Replies      []Reply         // of an Ask: those that it takes
 	Key          string          // of ConfirmOnce: what is remembered for the session
 	Rule         string          // that denied, asked or covered the call; several are parted by " ; "
 	Parts        []Part          // of a shell command: each simple command with what rules say of it
@@ -177,16 +187,22 @@ type Answer struct {
 	Reply     Reply
 	Typed     string // for ManualOnly: the tool's name as the person typed it
 	Message   string // with No: what to tell the model
+
+	Expires time.Time // with Always and AlwaysForSkill: when it ends; zero = in 30 days
+	Skill   string    // with AlwaysForSkill: which one; "" = the only one that is active
 }
 
 // Reply is the choice in an Answer.
 type Reply string
 
-// The replies: Session only counts for ConfirmOnce.
+// The replies. Which of them a question takes stands in its Decision: those that outlast
+// the call are for ConfirmOnce alone.
 const (
-	Once       Reply = "once"
-	ForSession Reply = "session"
-	No         Reply = "no"
+	Once           Reply = "once"
+	ForSession     Reply = "session"
+	AlwaysForSkill Reply = "always_for_skill" // a grant, as long as the skill's bytes stay the same
+	Always         Reply = "always"           // a grant with a date
+	No             Reply = "no"
 )
 
 // Gate is the one door every tool call passes.

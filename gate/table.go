@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // facts is everything a row of the table may look at. It is computed once a call;
@@ -26,7 +27,19 @@ type facts struct {
 	autonomous bool
 	remembered bool
 	key        string
+
+	grants     []Grant // that cover the call, the one to be used first; asked for by lookUp
+	grantFault error   // why they are not known
+	subject    *subject
+	object     map[string]any // the arguments; nil where they are bad or not given
+	workspace  string
 }
+
+// wants reports whether somebody wants a person asked, whatever the tier is.
+func (f *facts) wants() bool { return f.said.asked != nil || f.call.Hook.Verdict == Ask }
+
+// alone reports a call that needs consent and has no person to give it.
+func (f *facts) alone() bool { return f.autonomous && (f.tier > ReadOnly || f.wants()) }
 
 // row is one check. It answers only when it applies.
 type row struct {
@@ -63,20 +76,14 @@ var rows = [...]row{
 		}},
 	{Deny, CodeManualOnly, func(f *facts) bool { return f.autonomous && f.tier == ManualOnly },
 		func(*facts) string { return "MANUAL_ONLY runs by a person's typed approval alone" }},
-	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.tier > ReadOnly },
-		func(f *facts) string {
-			return fmt.Sprintf("no person is there and no grant covers this %s call", f.tier)
-		}},
-	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.call.Hook.Verdict == Ask },
-		func(f *facts) string { return "no person is there, and " + f.call.Hook.Reason }},
+	{Allow, CodeRemembered, func(f *facts) bool { return f.tier == ConfirmOnce && f.autonomous && f.remembered && !f.wants() },
+		func(*facts) string { return "approved earlier in this session" }},
+	{Allow, CodeGrant, func(f *facts) bool { return f.alone() && len(f.grants) > 0 }, grantReason},
+	{Deny, CodeNoGrant, (*facts).alone, noGrantReason},
 	{Ask, CodeHookAsk, func(f *facts) bool { return f.call.Hook.Verdict == Ask },
 		func(f *facts) string { return f.call.Hook.Reason }},
 	{Allow, CodeReadOnly, func(f *facts) bool { return f.tier == ReadOnly && f.said.asked == nil },
 		func(f *facts) string { return f.said.noApproval("it changes nothing") }},
-	{Deny, CodeNoGrant, func(f *facts) bool { return f.autonomous && f.said.asked != nil },
-		func(f *facts) string {
-			return f.said.because("no person is there to be asked, as says the rule ", f.said.asked)
-		}},
 	{Ask, CodeRuleAsk, func(f *facts) bool { return f.said.asked != nil },
 		func(f *facts) string { return f.said.because("it is asked about by the rule ", f.said.asked) }},
 	{Allow, CodeRemembered, func(f *facts) bool { return f.tier == ConfirmOnce && f.remembered },
@@ -87,9 +94,31 @@ var rows = [...]row{
 		func(f *facts) string { return f.said.noApproval("") }},
 	{Allow, CodeRule, func(f *facts) bool { return f.tier == AlwaysConfirm && f.said.bare },
 		func(f *facts) string { return f.said.noApproval("") }},
+	{Allow, CodeGrant, func(f *facts) bool { return f.tier == ConfirmOnce && len(f.grants) > 0 }, grantReason},
 	{Ask, CodeFirstUse, func(f *facts) bool { return f.tier == ConfirmOnce }, askReason},
 	{Ask, CodeEachCall, func(f *facts) bool { return f.tier == AlwaysConfirm }, askReason},
 	{Ask, CodeManual, func(*facts) bool { return true }, askReason},
+}
+
+func grantReason(f *facts) string {
+	g := f.grants[0]
+	return fmt.Sprintf("granted to %s until %s (%s)", clip(g.Principal), g.Expires.UTC().Format(time.DateOnly), clip(g.ID))
+}
+
+func noGrantReason(f *facts) string {
+	switch {
+	case f.tier > ReadOnly:
+		return fmt.Sprintf("no person is there and no grant covers this %s call", f.tier)
+	case f.call.Hook.Verdict == Ask:
+		return "no person is there, and " + f.call.Hook.Reason
+	}
+	return f.said.because("no person is there to be asked, as says the rule ", f.said.asked)
+}
+
+// row is the first row of the table that applies.
+func (f *facts) row() row {
+	i := slices.IndexFunc(rows[:], func(r row) bool { return r.applies(f) })
+	return rows[i]
 }
 
 // clip keeps a name that a model made up from filling a message.
@@ -119,18 +148,17 @@ func askReason(f *facts) string {
 // it. It reads nothing but f.
 func decide(f *facts) Decision {
 	d := Decision{Tier: f.tier, Key: f.key, Parts: f.said.parts, Override: f.lowered}
-	for _, r := range rows {
-		if r.applies(f) {
-			d.Verdict, d.Code, d.Reason = r.verdict, r.code, r.reason(f)
-			switch {
-			case d.Code != "":
-			case f.pathFault != nil:
-				d.Code = f.pathFault.code
-			default:
-				d.Code = f.call.Hook.code()
-			}
-			break
-		}
+	r := f.row()
+	d.Verdict, d.Code, d.Reason = r.verdict, r.code, r.reason(f)
+	switch {
+	case d.Code != "":
+	case f.pathFault != nil:
+		d.Code = f.pathFault.code
+	default:
+		d.Code = f.call.Hook.code()
+	}
+	if d.Code == CodeGrant {
+		d.GrantID = f.grants[0].ID
 	}
 	if d.Code == CodeUnknownTool {
 		d.Tier = ManualOnly
