@@ -119,6 +119,10 @@ type Options struct {
 	Hooks   []command.Hook
 	NoFiles bool // leave out the tools that read and write the workspace
 
+	// Web has models fetch pages of the web; nil = there is no tool for it. Dialect is the
+	// engine's own.
+	Web *toolset.WebOptions
+
 	// Commands says how what skills want to have run is confined; zero = nothing runs.
 	Commands Commands
 

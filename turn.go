@@ -256,7 +256,7 @@ func (e *Engine) newTools(w *work) []toolset.Tool {
 	if !e.o.NoFiles {
 		tools = append(tools, toolset.Files(files)...)
 	}
-	tools = append(tools, e.shell(w)...)
+	tools = append(append(tools, e.shell(w)...), e.ownTools()...)
 	return append(tools, e.o.Tools...)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/store"
+	"github.com/deftskills/deft/toolset"
 )
 
 // open finds the skills, once a run.
@@ -73,6 +74,7 @@ func (r *run) options() deft.Options {
 	if r.verb.effects.runsCode && !r.writing.dryRun {
 		o.Record = r
 	}
+	o.Web = &toolset.WebOptions{Private: c.Web.PrivateHosts}
 	o.Search.Embedder = r.vectors
 	if r.news != nil {
 		o.Report = r.news.finding

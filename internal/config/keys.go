@@ -110,6 +110,7 @@ type Config struct {
 	Permissions Permissions // rules for tools, of every file
 	Policy      Policy
 	Commands    Commands // sandbox, inline, hooks
+	Web         Web      // web
 	Hooks       []HookList
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
 	// folder's file only what is stricter counts.
@@ -169,6 +170,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, c.ruleSettings()...)
 	values = append(values, Setting{Key: "hooks", Value: orEmpty(c.Hooks)})
 	values = append(append(values, c.Tuning.settings()...), c.Commands.settings()...)
+	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}

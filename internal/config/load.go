@@ -223,6 +223,7 @@ func (l *loader) keys() table {
 		})),
 		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
 		"hooks": l.hooks,
+		"web":   l.webKeys,
 		"models": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table { return table{"*": l.provider} })
 		},

@@ -44,14 +44,14 @@ func goFiles(t *testing.T) []goFile {
 		}
 		rel, _ := filepath.Rel(base, p)
 		rel = filepath.ToSlash(rel)
-		if d.IsDir() {
+		if d.IsDir() && rel != "." {
 			switch d.Name() {
 			case ".git", "testdata", "bench", "tools":
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		if !strings.HasSuffix(rel, ".go") {
+		if d.IsDir() || !strings.HasSuffix(rel, ".go") {
 			return nil
 		}
 		src, err := os.ReadFile(p)
