@@ -104,7 +104,7 @@ func (e *engine) ask(ctx context.Context, d Decision, f *facts) (Decision, error
 		d.Verdict, d.Code, d.Reason = Deny, code, reason
 		return e.record(ctx, f.call, d)
 	}
-	if err := e.o.Confirms.Open(ctx, confirmation(f.call, d, now), e.row(f.call, d)); err != nil {
+	if err := e.o.Confirms.Open(ctx, e.confirmation(f.call, d, now), e.row(f.call, d)); err != nil {
 		e.withdraw(d.ConfirmID)
 		return unavailable(d, err)
 	}
@@ -112,12 +112,13 @@ func (e *engine) ask(ctx context.Context, d Decision, f *facts) (Decision, error
 }
 
 // confirmation is a question as it is kept.
-func confirmation(c Call, d Decision, now time.Time) Confirmation {
+func (e *engine) confirmation(c Call, d Decision, now time.Time) Confirmation {
 	sum := sha256.Sum256([]byte(d.Nonce))
 	shown, _ := json.Marshal(map[string]any{ // texts and JSON that was parsed: it cannot fail
 		"tool": c.Tool, "tier": d.Tier.String(), "reason": d.Reason, "args": c.Args, "dir": c.Dir,
 		"placement": c.Placement, "skills": skillMarks(c), "parts": d.Parts,
 	})
+	shown, _ = e.o.Redact.JSON(shown)
 	return Confirmation{
 		ID: d.ConfirmID, Session: c.Session, Turn: c.Turn, Tool: c.Tool, Tier: d.Tier, CallHash: d.CallHash,
 		NonceHash: hex.EncodeToString(sum[:]), Shown: shown, State: ConfirmOpen, Opened: now, Expires: now.Add(confirmFor),

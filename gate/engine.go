@@ -45,6 +45,8 @@ type Options struct {
 	Paths PathPolicy
 	// Rules is what the layers of configuration say of tools.
 	Rules RuleSet
+	// Redact takes secrets out of what is kept of a question, and tells which calls hold some.
+	Redact Redactor
 	// Grants and Confirms keep consent given in advance and open questions; nil = a Memory
 	// that writes to Audit.
 	Grants   GrantStore
@@ -246,6 +248,7 @@ func (e *engine) verdict(f *facts) Decision {
 	d.Args = f.call.Args
 	if f.object != nil {
 		d.CallHash = callHash(f.call)
+		_, d.Secret = e.o.Redact.value(object)
 	}
 	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk || d.Code == CodeHookAsk {
 		d.Key = ""
@@ -350,6 +353,6 @@ func (e *engine) row(c Call, d Decision) Row {
 		Origin: c.Origin, Principal: c.Principal, Tool: c.Tool, Via: c.Via, Tier: d.Tier,
 		Stages: append([]string{}, c.Stages...), Ceiling: ceiling, Verdict: d.Verdict, Code: d.Code,
 		Rule: d.Rule, GrantID: d.GrantID, ConfirmID: d.ConfirmID, CallHash: d.CallHash, Skills: skillMarks(c), BypassedBy: d.BypassedBy,
-		Override: d.Override,
+		Override: d.Override, Secret: d.Secret,
 	}
 }

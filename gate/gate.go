@@ -174,6 +174,7 @@ type Decision struct {
 	Parts        []Part          // of a shell command: each simple command with what rules say of it
 	PreApproved  string          // of an Allow: "rule" or "skill" where one covers the call, "" where none does
 	Override     string          // how the configuration lowered the tool's tier, and why
+	Secret       bool            // the arguments hold what no record may
 	BypassedBy   string          // "flag_auto" when --auto answered
 	Args         json.RawMessage // canonical form of the call's arguments: what was checked, and so what runs
 	Suggestions  []string        // of an unknown tool: at most three close names

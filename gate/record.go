@@ -35,6 +35,9 @@ type Row struct {
 	Skills     []string  `json:"skills"` // name@source#digest
 	BypassedBy string    `json:"bypassed_by,omitempty"`
 	Override   string    `json:"tier_override,omitempty"` // how the configuration lowered the tool's tier, and why
+	// Secret says that the arguments hold what no record may. Who keeps the row keeps the hash
+	// of the call under a key: a short secret could be guessed from the hash itself.
+	Secret bool `json:"-"`
 }
 
 // Sink keeps rows. Record returns only when the row is safe; an error denies the

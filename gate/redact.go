@@ -128,30 +128,31 @@ func (s shape) redact(text string) string {
 
 // JSON does so in every string of a value, names of members included, and in whole where a
 // member is named like a header that carries credentials. The result is canonical. What is
-// no JSON comes back as a string.
+// no JSON within the bounds of a call's arguments cannot be looked through: none of it stays.
 func (r Redactor) JSON(src json.RawMessage) (clean json.RawMessage, changed bool) {
 	if len(src) == 0 {
 		return src, false
 	}
 	v, err := parseArgs(src)
 	if err != nil {
-		text, changed := r.Text(strings.ToValidUTF8(string(src), "\uFFFD"))
-		return canonical(text), changed
+		return canonical("[redacted:unread]"), true
 	}
 	v, changed = r.value(v)
 	return canonical(v), changed
 }
 
+// value leaves v as it is and returns another.
 func (r Redactor) value(v any) (_ any, changed bool) {
 	switch v := v.(type) {
 	case string:
 		return r.Text(v)
 	case []any:
+		out := make([]any, len(v))
 		for i := range v {
 			clean, c := r.value(v[i])
-			v[i], changed = clean, changed || c
+			out[i], changed = clean, changed || c
 		}
-		return v, changed
+		return out, changed
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for _, k := range sortedKeys(v) {

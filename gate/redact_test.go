@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -106,8 +107,10 @@ func TestArgumentsKeepTheirFormAndLoseTheirSecrets(t *testing.T) {
 	if got, changed := (Redactor{}).JSON(json.RawMessage(`{ "b":1,"a":"x" }`)); string(got) != `{"a":"x","b":1}` || changed {
 		t.Errorf("%s %v", got, changed)
 	}
-	if got, changed := (Redactor{}).JSON(json.RawMessage("{broken Bearer abcdefghijklmnop")); string(got) != `"{broken Bearer [redacted:authorization]"` || !changed {
-		t.Errorf("%s %v", got, changed)
+	for _, unread := range []string{`{"password":"x"`, `{"password":"x","password":"y"}`, `["` + strings.Repeat("x", maxArgs) + `"]`} {
+		if got, changed := (Redactor{}).JSON(json.RawMessage(unread)); string(got) != `"[redacted:unread]"` || !changed {
+			t.Errorf("%s %v", got, changed)
+		}
 	}
 	if got, changed := (Redactor{}).JSON(nil); got != nil || changed {
 		t.Errorf("%s %v", got, changed)
@@ -133,5 +136,37 @@ func BenchmarkRedactArguments(b *testing.B) {
 	args := json.RawMessage(`{"command":"git log --oneline -n 20 -- internal/cli | head","timeout_s":20,"dir":"/work/project"}`)
 	for b.Loop() {
 		Redactor{}.JSON(args)
+	}
+}
+
+// keptQuestions notes what is kept of questions.
+type keptQuestions struct {
+	ConfirmStore
+	shown []string
+}
+
+func (k *keptQuestions) Open(ctx context.Context, c Confirmation, row Row) error {
+	k.shown = append(k.shown, string(c.Shown))
+	return k.ConfirmStore.Open(ctx, c, row)
+}
+
+func TestQuestionIsKeptWithoutSecretsAndItsRowSaysSo(t *testing.T) {
+	t.Parallel()
+	kept := &keptQuestions{}
+	g, sink := testGate(t, func(o *Options) { kept.ConfirmStore, o.Confirms = NewMemory(o.Audit), kept })
+	token := "ghp_" + strings.Repeat("Zz9", 12)
+	secret, err := g.Check(t.Context(), call("send", `{"to":"`+token+`"}`))
+	if err != nil || secret.Verdict != Ask || !secret.Secret || !strings.Contains(string(secret.Args), token) {
+		t.Fatalf("%+v %v", secret, err)
+	}
+	plain, err := g.Check(t.Context(), call("send", `{"to":"you"}`))
+	if err != nil || plain.Secret {
+		t.Fatalf("%+v %v", plain, err)
+	}
+	if len(kept.shown) != 2 || strings.Contains(kept.shown[0], token) || !strings.Contains(kept.shown[0], "[redacted:github]") || !strings.Contains(kept.shown[1], `"to":"you"`) {
+		t.Errorf("kept %q", kept.shown)
+	}
+	if len(sink.rows) != 2 || !sink.rows[0].Secret || sink.rows[1].Secret {
+		t.Errorf("rows %+v", sink.rows)
 	}
 }
