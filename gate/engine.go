@@ -248,7 +248,7 @@ func (e *engine) verdict(f *facts) Decision {
 	d.Args = f.call.Args
 	if f.object != nil {
 		d.CallHash = callHash(f.call)
-		_, d.Secret = e.o.Redact.value(object)
+		_, d.Secret = e.o.Redact.value(f.object)
 	}
 	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk || d.Code == CodeHookAsk {
 		d.Key = ""
