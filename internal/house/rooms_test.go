@@ -30,6 +30,11 @@ var mayImport = map[string][]string{
 	"command":          {"skill", "command/sandbox"},
 	"command/sandbox":  {"skill"},
 	"install/scan":     {"skill"},
+	"install":          {"skill", "source", "store", "command", "install/..."},
+	"install/archive":  {"skill"},
+	"install/licence":  {"skill"},
+	"install/fetch":    {"skill", "install/archive"},
+	"install/merge3":   {},
 	"session":          {"skill", "source", "registry", "gate", "command"},
 	"toolset":          {"skill", "source", "registry", "session", "gate", "command", "command/sandbox"},
 	"agent": {
