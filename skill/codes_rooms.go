@@ -113,6 +113,8 @@ var roomCodes = []CodeSpec{
 	{"store_xdg_relative", LevelWarning, "set it to an absolute path"},
 	// store: the state of a machine.
 	{"store_damaged", LevelError, "run deft doctor --fix, then trust again what you trusted"},
+	{"store_conflict", LevelError, "try again: others changed the same rows at once"},
+	{"store_unavailable", LevelError, "look whether the server of the database runs and can be reached; deft doctor tells"},
 	{"store_busy", LevelError, "try again when the other process has finished"},
 	{"store_read_only", LevelError, "allow writing there, or keep state elsewhere"},
 	{"store_newer_schema", LevelError, "use the newer release"},

@@ -24,7 +24,16 @@ type Aside struct {
 // new one with the switches, profiles and choices whose rows are sound. Trust and
 // grants are never carried over: they have to be given again. It looks for itself
 // and leaves a sound database alone. Killed in between, the next call finishes it.
+// A server's database is not set aside: that is ErrInvalid, restore a backup of it.
 func (s *Store) SetAside(ctx context.Context) (Aside, error) {
+	f, ok := s.b.(*file)
+	if !ok {
+		return Aside{}, fmt.Errorf("%w: %s is on a server; restore a backup of it there", ErrInvalid, s.Path())
+	}
+	return f.setAside(ctx)
+}
+
+func (s *file) setAside(ctx context.Context) (Aside, error) {
 	var a Aside
 	err := s.locked(ctx, "doctor", func() error {
 		if err := s.finishAside(); err != nil {
@@ -57,23 +66,24 @@ func (s *Store) SetAside(ctx context.Context) (Aside, error) {
 }
 
 // salvagePath is where the new database is built.
-func (s *Store) salvagePath() string { return s.path + ".salvaged" }
+func (s *file) salvagePath() string { return s.path + ".salvaged" }
 
 // buildAnew writes what was salvaged into a database of its own, complete on disk
 // when it returns.
-func (s *Store) buildAnew(ctx context.Context, st State) error {
+func (s *file) buildAnew(ctx context.Context, st State) error {
 	path := s.salvagePath()
 	if err := removeDatabase(path); err != nil {
 		return err
 	}
 	o := s.o
-	o.DB, o.NoMigrate = "sqlite:"+path, false
-	fresh, err := Open(ctx, o)
+	o.NoMigrate = false
+	fresh, err := openFile(o, path)
 	if err != nil {
 		return err
 	}
 	fresh.migrations, fresh.latest = s.migrations, s.latest
-	err = fresh.update(ctx, "state.save", func(c *change) error {
+	anew := &Store{o: o, b: fresh}
+	err = anew.update(ctx, "state.save", func(c *change) error {
 		for _, r := range st.Switches {
 			if err := skillStates().put(c, r); err != nil {
 				return err
@@ -91,7 +101,7 @@ func (s *Store) buildAnew(ctx context.Context, st State) error {
 		}
 		return putLocations(c, "", st.Locations)
 	})
-	err = errors.Join(err, fresh.Close())
+	err = errors.Join(err, fresh.close())
 	if err == nil {
 		err = os.Remove(fresh.lockPath)
 	}
@@ -102,7 +112,7 @@ func (s *Store) buildAnew(ctx context.Context, st State) error {
 // one has left it: first away with the old log, which SQLite would otherwise take for
 // the new file's. With the damaged one still there, the new one is only a rest of a
 // killed attempt.
-func (s *Store) finishAside() error {
+func (s *file) finishAside() error {
 	fresh := s.salvagePath()
 	if _, err := os.Lstat(fresh); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -119,7 +129,7 @@ func (s *Store) finishAside() error {
 }
 
 // moveAside moves the database, or the file of it with a suffix.
-func (s *Store) moveAside(suffix string) (string, error) {
+func (s *file) moveAside(suffix string) (string, error) {
 	dir := filepath.Join(filepath.Dir(s.path), "damaged")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -145,7 +155,7 @@ func removeDatabase(path string) error {
 
 // salvage reads what a damaged database still yields: rows with right sums up to the
 // first page that can't be read. A file that is none yields nothing.
-func (s *Store) salvage(ctx context.Context) State {
+func (s *file) salvage(ctx context.Context) State {
 	var st State
 	info, err := os.Stat(s.path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -156,10 +166,16 @@ func (s *Store) salvage(ctx context.Context) State {
 		return st
 	}
 	defer db.Close()
-	st.Switches = sound(ctx, db, skillStates())
-	st.Profiles = sound(ctx, db, profiles())
-	st.Choices = sound(ctx, db, choices())
-	if off, err := metaText(ctx, db, locationsKey); err == nil {
+	return soundState(ctx, s.on(db))
+}
+
+// soundState returns what has right sums, and never trust.
+func soundState(ctx context.Context, q querier) State {
+	var st State
+	st.Switches = sound(ctx, q, skillStates())
+	st.Profiles = sound(ctx, q, profiles())
+	st.Choices = sound(ctx, q, choices())
+	if off, err := metaText(ctx, q, locationsKey); err == nil {
 		st.Locations = readLocations(off)
 	}
 	return st

@@ -14,10 +14,12 @@ import (
 // Finding is what Check has to say: File is the path that it is about.
 type Finding = skill.Diagnostic
 
-// Check examines the state and its directory, page by page, and repairs nothing.
-// Findings of level info are facts: the schema, and files that were set aside. A
-// missing database is no finding.
-func (s *Store) Check(ctx context.Context) []Finding {
+// Check examines the state and its directory, page by page, or the database of a server
+// row by row, and repairs nothing. Findings of level info are facts: the schema, and
+// files that were set aside. A missing database is no finding.
+func (s *Store) Check(ctx context.Context) []Finding { return s.b.check(ctx) }
+
+func (s *file) check(ctx context.Context) []Finding {
 	if err := s.guard(); err != nil {
 		return []Finding{skill.Finding("store_dir_open", filepath.Dir(s.path), "%v", err)}
 	}
@@ -30,7 +32,7 @@ func (s *Store) Check(ctx context.Context) []Finding {
 			out = append(out, skill.Finding("store_mode", s.path, "mode %04o lets others read the state", m))
 		}
 		var schema int64
-		if err := s.view(ctx, func(q querier) (err error) { schema, err = schemaOf(ctx, q); return err }); err == nil {
+		if err := s.read(ctx, func(q querier) (err error) { schema, err = schemaOf(ctx, q); return err }); err == nil {
 			out = append(out, skill.Finding("store_schema", s.path, "schema %d of %d, %d bytes", schema, s.latest, info.Size()))
 		}
 	}
@@ -51,7 +53,7 @@ func (s *Store) Check(ctx context.Context) []Finding {
 }
 
 // integrity reads every page and every row. A missing file is sound.
-func (s *Store) integrity(ctx context.Context) error {
+func (s *file) integrity(ctx context.Context) error {
 	h, err := s.acquire(ctx)
 	if h == nil {
 		return s.say(err)
@@ -65,7 +67,7 @@ func (s *Store) integrity(ctx context.Context) error {
 	if verdict != "ok" {
 		return damage(s.path, errors.New(verdict))
 	}
-	return s.view(ctx, func(q querier) error {
+	return s.read(ctx, func(q querier) error {
 		_, err := loadAll(ctx, q)
 		return err
 	})

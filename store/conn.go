@@ -11,10 +11,31 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
+
+// file is state in one SQLite file.
+type file struct {
+	o          Options
+	path       string
+	lockPath   string
+	migrations fs.FS
+	latest     int64 // the schema that this release writes
+
+	writing chan struct{} // holds one value while this process writes
+
+	mu     sync.Mutex
+	handle *handle
+	idle   *sync.Cond // signalled when a handle loses its last user
+	inUse  int
+	closed bool
+	noWAL  bool // the file system has no shared memory for a write-ahead log
+}
+
+func (s *file) name() string { return s.path }
 
 // A handle is the connections to one file. The path may come to name another file
 // (set aside, restored from a backup): then a new handle is made and the old one
@@ -35,7 +56,7 @@ type handle struct {
 
 // acquire returns the connections to the file, or nil when there is none. The caller
 // releases them.
-func (s *Store) acquire(ctx context.Context) (*handle, error) {
+func (s *file) acquire(ctx context.Context) (*handle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -82,7 +103,7 @@ func (h *handle) serves(info os.FileInfo) bool {
 		(!h.fixed || h.info.Size() == info.Size() && h.info.ModTime().Equal(info.ModTime()))
 }
 
-func (s *Store) release(h *handle) {
+func (s *file) release(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.users--
@@ -94,7 +115,7 @@ func (s *Store) release(h *handle) {
 }
 
 // retire closes the current handle, now or with its last user. s.mu is held.
-func (s *Store) retire() {
+func (s *file) retire() {
 	if h := s.handle; h != nil {
 		s.handle, h.retired = nil, true
 		if h.users == 0 {
@@ -112,9 +133,9 @@ func (h *handle) close() error {
 	return err
 }
 
-// Close waits up to five seconds for calls under way, brings the log into the
-// database and lets go of the file. A second Close does nothing.
-func (s *Store) Close() error {
+// close implements backend: it waits for calls under way and brings the log into the
+// database.
+func (s *file) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -148,7 +169,7 @@ func (s *Store) Close() error {
 // foreign one must not run.
 var pragmas = []string{"foreign_keys(1)", "temp_store(memory)", "trusted_schema(0)"}
 
-func (s *Store) dsn(path string, query url.Values, more ...string) string {
+func (s *file) dsn(path string, query url.Values, more ...string) string {
 	query.Set("_error_rc", "1")
 	query["_pragma"] = append(append([]string{"busy_timeout(" + strconv.FormatInt(s.o.Busy.Milliseconds(), 10) + ")"},
 		pragmas...), more...)
@@ -162,7 +183,7 @@ func (s *Store) dsn(path string, query url.Values, more ...string) string {
 // openReader opens the file so that SQLite itself can't write it: the last reader of
 // a damaged file must not bring a log into it. Where not even the log's index can be
 // made, as on a read-only disk, a file without a log is read as it stands.
-func (s *Store) openReader(ctx context.Context, path string) (db *sql.DB, fixed bool, err error) {
+func (s *file) openReader(ctx context.Context, path string) (db *sql.DB, fixed bool, err error) {
 	db, err = s.reader(ctx, path, url.Values{"mode": {"ro"}})
 	if err == nil || !errors.Is(sentinel(err), ErrReadOnly) {
 		return db, false, err
@@ -174,7 +195,7 @@ func (s *Store) openReader(ctx context.Context, path string) (db *sql.DB, fixed 
 	return db, true, err
 }
 
-func (s *Store) reader(ctx context.Context, path string, query url.Values) (*sql.DB, error) {
+func (s *file) reader(ctx context.Context, path string, query url.Values) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", s.dsn(path, query, "query_only(1)"))
 	if err != nil {
 		return nil, err
@@ -188,7 +209,7 @@ func (s *Store) reader(ctx context.Context, path string, query url.Values) (*sql
 }
 
 // writer returns the one connection that writes. The caller holds the lock.
-func (s *Store) writer(ctx context.Context, h *handle) (*sql.DB, error) {
+func (s *file) writer(ctx context.Context, h *handle) (*sql.DB, error) {
 	if h.write != nil {
 		return h.write, nil
 	}
@@ -219,17 +240,15 @@ func schemaOf(ctx context.Context, q querier) (int64, error) {
 	return n, err
 }
 
-// view calls f in one consistent read. Without a file, or with one that holds
-// nothing yet, f is not called.
-func (s *Store) view(ctx context.Context, f func(q querier) error) error {
+// read implements backend.
+func (s *file) read(ctx context.Context, f func(q querier) error) error {
 	for tries := 0; ; tries++ {
-		schema, err := s.viewOnce(ctx, f)
+		schema, err := s.readOnce(ctx, f)
 		if schema == 0 || schema >= s.latest || err != nil {
 			return s.say(err)
 		}
 		if s.o.ReadOnly || s.o.NoMigrate || tries > 0 {
-			return fmt.Errorf("%w: %s: schema %d is older than %d and may not be brought forward",
-				ErrReadOnly, s.path, schema, s.latest)
+			return older(s.path, schema, s.latest)
 		}
 		if err := s.bringForward(ctx); err != nil {
 			return err
@@ -237,18 +256,19 @@ func (s *Store) view(ctx context.Context, f func(q querier) error) error {
 	}
 }
 
-// viewOnce returns the schema that it found; f was called only when it can be read.
-func (s *Store) viewOnce(ctx context.Context, f func(q querier) error) (int64, error) {
+// readOnce returns the schema that it found; f was called only when it can be read.
+func (s *file) readOnce(ctx context.Context, f func(q querier) error) (int64, error) {
 	h, err := s.acquire(ctx)
 	if h == nil {
 		return 0, err
 	}
 	defer s.release(h)
-	tx, err := h.read.BeginTx(ctx, nil)
+	begun, err := h.read.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer func() { _ = begun.Rollback() }()
+	tx := s.on(begun)
 	schema, err := s.readable(ctx, tx)
 	if err != nil || schema == 0 || schema < s.latest {
 		return schema, err
@@ -258,7 +278,7 @@ func (s *Store) viewOnce(ctx context.Context, f func(q querier) error) (int64, e
 
 // readable returns the schema of the file: 0 when it holds nothing. It is an error
 // when this release can't read it.
-func (s *Store) readable(ctx context.Context, q querier) (int64, error) {
+func (s *file) readable(ctx context.Context, q querier) (int64, error) {
 	schema, err := schemaOf(ctx, q)
 	if err != nil {
 		return 0, err
@@ -274,21 +294,46 @@ func (s *Store) readable(ctx context.Context, q querier) (int64, error) {
 		}
 		return 0, nil
 	}
-	kept, err := metaNumber(ctx, q, "schema")
+	kept, err := schemaNote(ctx, q, "schema")
 	if err != nil || kept != schema {
 		return 0, errors.Join(damage(s.path, fmt.Errorf("schema number %d is noted as %d", schema, kept)), err)
 	}
-	if schema > s.latest {
-		floor, err := metaNumber(ctx, q, "compat_floor")
-		if err != nil || floor == 0 || floor > s.latest {
-			return schema, errors.Join(s.newer(schema), err)
-		}
-	}
-	return schema, nil
+	return schema, belowFloor(ctx, q, s.path, schema, s.latest)
 }
 
-func (s *Store) newer(schema int64) error {
-	return fmt.Errorf("%w: %s: schema %d, this release knows %d", ErrNewerSchema, s.path, schema, s.latest)
+func (s *file) newer(schema int64) error { return newer(s.path, schema, s.latest) }
+
+// belowFloor refuses a newer schema whose author says that this release must not read it.
+func belowFloor(ctx context.Context, q querier, name string, schema, latest int64) error {
+	if schema <= latest {
+		return nil
+	}
+	floor, err := schemaNote(ctx, q, "compat_floor")
+	if err != nil || floor == 0 || floor > latest {
+		return errors.Join(newer(name, schema, latest), err)
+	}
+	return nil
+}
+
+func newer(name string, schema, latest int64) error {
+	return fmt.Errorf("%w: %s: schema %d, this release knows %d", ErrNewerSchema, name, schema, latest)
+}
+
+func older(name string, schema, latest int64) error {
+	return fmt.Errorf("%w: %s: schema %d is older than %d and may not be brought forward", ErrReadOnly, name, schema, latest)
+}
+
+// schemaNote returns a number that is of the whole database and not of a tenant.
+func schemaNote(ctx context.Context, q querier, key string) (int64, error) {
+	var v string
+	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE tenant = 'local' AND key = ?", key).Scan(&v)
+	if err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		return 0, err
+	}
+	return number(key, v)
 }
 
 // metaNumber returns a number of the table meta, 0 when it is not there.
@@ -297,6 +342,10 @@ func metaNumber(ctx context.Context, q querier, key string) (int64, error) {
 	if err != nil || v == "" {
 		return 0, err
 	}
+	return number(key, v)
+}
+
+func number(key, v string) (int64, error) {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil {
 		return 0, &rowDamage{"meta", key}

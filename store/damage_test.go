@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -186,14 +187,20 @@ func grown(t *testing.T, path string, now func() time.Time) *Store {
 	s, err := Open(t.Context(), Options{DB: path, Release: "2.0", Now: now})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
-	first, err := sqlFiles.ReadFile("sql/0001_state.sql")
+	more := fstest.MapFS{}
+	known := embedded("sqlite")
+	names, err := fs.Glob(known, "*.sql")
 	must(t, err)
-	s.migrations = fstest.MapFS{
-		"0001_state.sql": {Data: first},
-		"0002_more.sql": {Data: []byte("-- +goose Up\nCREATE TABLE more (x TEXT) STRICT;\n" +
-			"UPDATE meta SET value = '2' WHERE key = 'schema';\nPRAGMA user_version = 2;\n")},
+	for _, name := range names {
+		text, err := fs.ReadFile(known, name)
+		must(t, err)
+		more[name] = &fstest.MapFile{Data: text}
 	}
-	s.latest, err = latestSchema(s.migrations)
+	next := fileOf(s).latest + 1
+	more[fmt.Sprintf("%04d_more.sql", next)] = &fstest.MapFile{Data: fmt.Appendf(nil, "-- +goose Up\nCREATE TABLE more (x TEXT) STRICT;\n"+
+		"UPDATE meta SET value = '%d' WHERE key = 'schema';\nPRAGMA user_version = %[1]d;\n", next)}
+	fileOf(s).migrations = more
+	fileOf(s).latest, err = latestSchema(fileOf(s).migrations)
 	must(t, err)
 	return s
 }
@@ -221,7 +228,7 @@ func TestMigrationKeepsTheStateAndACopyOfTheOld(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	must(t, s.States().Set(t.Context(), SkillState{Name: "x", Switch: On}))
-	_, err = s.handle.write.Exec("UPDATE meta SET value = '2' WHERE key = 'compat_floor'")
+	_, err = fileOf(s).handle.write.Exec(fmt.Sprintf("UPDATE meta SET value = '%d' WHERE key = 'compat_floor'", fileOf(s).latest))
 	must(t, err)
 	if st, err := old.Load(t.Context()); !errors.Is(err, ErrNewerSchema) || len(st.Folders) > 0 {
 		t.Errorf("above the floor: %v", err)
@@ -233,7 +240,7 @@ func TestOlderSchemaIsLeftAloneWhenToldSo(t *testing.T) {
 	old := open(t)
 	fill(t, old)
 	s := grown(t, old.Path(), nil)
-	s.o.NoMigrate = true
+	fileOf(s).o.NoMigrate = true
 	if _, err := s.Load(t.Context()); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("%v", err)
 	}

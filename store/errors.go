@@ -18,6 +18,14 @@ import (
 var (
 	// ErrNotFound: there is no such row. Nothing was changed.
 	ErrNotFound = errors.New("not found")
+	// ErrExists: a row with this id is there already: what was to be written is known.
+	ErrExists = errors.New("exists already")
+	// ErrConflict: other transactions of a server's database came in between, again and
+	// again. Nothing was changed.
+	ErrConflict = errors.New("state was changed by others at once")
+	// ErrUnavailable: the server of the database does not answer, or ended the connection.
+	// Whether a write under way was done is not known: its id tells (ErrExists).
+	ErrUnavailable = errors.New("state cannot be reached")
 	// ErrBusy: another process is writing and did not finish in time; its process id
 	// is in the message when known (errors.As *lockfile.BusyError). Try again later.
 	ErrBusy = errors.New("state is busy")
@@ -58,6 +66,8 @@ func codes() []coded {
 		{ErrFull, "store_full"},
 		{ErrDSN, "store_dsn"},
 		{ErrCycle, "profile_cycle"},
+		{ErrConflict, "store_conflict"},
+		{ErrUnavailable, "store_unavailable"},
 	}
 }
 
@@ -85,13 +95,15 @@ func damage(path string, cause error) error {
 
 // say names the file in an error of the database and finds its sentinel. Errors that
 // have one already pass.
-func (s *Store) say(err error) error {
+func (s *file) say(err error) error { return say(s.path, err, s.holder) }
+
+func say(name string, err error, holder func() error) error {
 	if err == nil || errors.Is(err, errNamed) {
 		return err
 	}
 	for _, known := range []error{
 		ErrNotFound, ErrBusy, ErrReadOnly, ErrDamaged, ErrNewerSchema, ErrDirOpen, ErrFull,
-		ErrInvalid, ErrCycle, ErrClosed,
+		ErrInvalid, ErrCycle, ErrClosed, ErrExists, ErrConflict, ErrUnavailable,
 	} {
 		if errors.Is(err, known) {
 			return err
@@ -99,15 +111,15 @@ func (s *Store) say(err error) error {
 	}
 	var row *rowDamage
 	if errors.As(err, &row) {
-		return damage(s.path, row)
+		return damage(name, row)
 	}
 	if kind := sentinel(err); kind != nil {
-		if kind == ErrBusy {
-			return fmt.Errorf("%w: %s: %w", kind, s.path, s.holder())
+		if kind == ErrBusy && holder != nil {
+			return fmt.Errorf("%w: %s: %w", kind, name, holder())
 		}
-		return fmt.Errorf("%w: %s: %w", kind, s.path, err)
+		return fmt.Errorf("%w: %s: %w", kind, name, err)
 	}
-	return &namedError{s.path, err}
+	return &namedError{name, err}
 }
 
 // errNamed marks an error that names the file already.
@@ -135,6 +147,9 @@ func sentinel(err error) error {
 		}, e.Code()) {
 			return nil
 		}
+		if e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY {
+			return ErrExists
+		}
 		switch e.Code() & 0xff {
 		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 			return ErrBusy
@@ -156,11 +171,11 @@ func sentinel(err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return ErrReadOnly
 	}
-	return nil
+	return serverSentinel(err)
 }
 
 // holder says who writes, by the lock file.
-func (s *Store) holder() error {
+func (s *file) holder() error {
 	h, _ := lockfile.Read(s.lockPath)
 	return &lockfile.BusyError{Path: s.lockPath, Holder: h}
 }

@@ -90,7 +90,7 @@ func metaText(ctx context.Context, q querier, key string) (string, error) {
 }
 
 func putMeta(c *change, key, value string) error {
-	_, err := c.tx.ExecContext(c.ctx, "INSERT INTO meta (key, value) VALUES (?, ?)"+
-		" ON CONFLICT DO UPDATE SET value = excluded.value", key, value)
+	_, err := c.tx.ExecContext(c.ctx, "INSERT INTO meta (tenant, key, value) VALUES (:tenant, ?, ?)"+
+		" ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value", key, value)
 	return err
 }

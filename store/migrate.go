@@ -17,14 +17,15 @@ import (
 	"github.com/deftskills/deft/internal/fault"
 )
 
-//go:embed sql/*.sql
+//go:embed sql/sqlite/*.sql sql/postgres/*.sql
 var sqlFiles embed.FS
 
 // backupsKept is how many copies from before a migration stay.
 const backupsKept = 3
 
-func embedded() fs.FS {
-	sub, err := fs.Sub(sqlFiles, "sql")
+// embedded returns the migrations of "sqlite" or "postgres".
+func embedded(dialect string) fs.FS {
+	sub, err := fs.Sub(sqlFiles, "sql/"+dialect)
 	if err != nil {
 		return sqlFiles // cannot be: the directory is compiled in
 	}
@@ -49,7 +50,7 @@ func latestSchema(fsys fs.FS) (latest int64, err error) {
 }
 
 // bringForward migrates an older file before it is read.
-func (s *Store) bringForward(ctx context.Context) error {
+func (s *file) bringForward(ctx context.Context) error {
 	return s.locked(ctx, "migrate", func() error {
 		h, err := s.writable(ctx)
 		if err != nil {
@@ -63,10 +64,9 @@ func (s *Store) bringForward(ctx context.Context) error {
 // migrate brings the file from schema to the latest, each step in a transaction of
 // its own that also raises user_version: killed in between, the next process goes on
 // from there. A file that holds something is copied first. The caller holds the lock.
-func (s *Store) migrate(ctx context.Context, h *handle, schema int64) error {
+func (s *file) migrate(ctx context.Context, h *handle, schema int64) error {
 	if schema > 0 && s.o.NoMigrate {
-		return fmt.Errorf("%w: %s: schema %d is older than %d and may not be brought forward",
-			ErrReadOnly, s.path, schema, s.latest)
+		return older(s.path, schema, s.latest)
 	}
 	db, err := s.writer(ctx, h)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) migrate(ctx context.Context, h *handle, schema int64) error {
 	if err := fault.Err("migrate.step"); err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations, goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return err
 	}

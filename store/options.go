@@ -5,8 +5,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,9 +17,16 @@ import (
 // is the default.
 type Options struct {
 	// DB is "sqlite:PATH" or PATH alone, an absolute path such as
-	// ~/.local/state/deft/deft.db written out. Backups, damaged files and the lock
-	// file lie beside it.
+	// ~/.local/state/deft/deft.db written out: backups, damaged files and the lock file
+	// lie beside it. Or it is "postgres://USER:PASSWORD@HOST/NAME?…", a database of
+	// PostgreSQL 14 or newer; what the address leaves out is taken from the variables and
+	// files of PostgreSQL's own programs (PGPASSWORD, ~/.pgpass).
 	DB string
+	// Tenant keeps the rows of several owners of one database apart: no row of one is seen
+	// or changed from another. Lower-case letters, digits, - and _; "" = "local".
+	Tenant string
+	// Replica names the process to the server of the database; "" = its process id.
+	Replica string
 	// ReadOnly refuses every write with ErrReadOnly and migrates nothing.
 	ReadOnly bool
 	// NoMigrate refuses to bring an older schema forward; such a file is ErrReadOnly.
@@ -43,43 +51,55 @@ const (
 	readers = 4
 )
 
-// Store is the state of one person on one machine. Safe for concurrent use, also by
-// several processes on one file.
+// Store is the state of one tenant: of one person on one machine, or of one owner in a
+// server's database. Safe for concurrent use, also by several processes at once.
 type Store struct {
-	o          Options
-	path       string
-	lockPath   string
-	migrations fs.FS
-	latest     int64 // the schema that this release writes
-
-	writing chan struct{} // holds one value while this process writes
-
-	mu     sync.Mutex
-	handle *handle
-	idle   *sync.Cond // signalled when a handle loses its last user
-	inUse  int
-	closed bool
-	noWAL  bool // the file system has no shared memory for a write-ahead log
+	o Options
+	b backend
 }
 
-// Open checks where state lies and returns a Store. It opens no file: that happens
-// with the first call that needs one, and a file is created only by the first write.
-// It fails for a DB that is no absolute path (ErrDSN) and for a place that others may
-// write (ErrDirOpen). A file that is damaged, busy or of a newer release is said by
-// the calls that meet it.
+// backend is one kind of database. The two are file (SQLite) and server (PostgreSQL).
+type backend interface {
+	// read calls f in one consistent read. Where nothing was ever written, f is not called.
+	read(ctx context.Context, f func(q querier) error) error
+	// write calls f in a transaction that is there as a whole or not at all. Point names
+	// the fault points before and after the commit. A write of the state is alone of its
+	// tenant in all processes. A server may have to run f again after a conflict: it must
+	// have no effects but those in tx.
+	write(ctx context.Context, point string, state bool, f func(tx *tx) error) error
+	// salvage returns the sound rows of a damaged state, never trust.
+	salvage(ctx context.Context) State
+	check(ctx context.Context) []Finding
+	name() string
+	close() error
+}
+
+// Open checks where state lies and returns a Store. It opens no file and no connection:
+// that happens with the first call that needs one, and a file is created only by the
+// first write. It fails for a DB that names no database (ErrDSN) and for a place that
+// others may write (ErrDirOpen). A database that is damaged, busy, away or of a newer
+// release is said by the calls that meet it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	path, err := databasePath(o.DB)
-	if err != nil {
+	o = o.defaults()
+	if err := checkTenant(o.Tenant); err != nil {
 		return nil, err
 	}
+	b, err := openBackend(o)
+	if b == nil {
+		return nil, err
+	}
+	return &Store{o: o, b: b}, err
+}
+
+func (o Options) defaults() Options {
+	o.Tenant = orElse(o.Tenant, "local")
+	o.Release = orElse(o.Release, "dev")
+	o.Replica = orElse(o.Replica, strconv.Itoa(os.Getpid()))
 	if o.Busy <= 0 {
 		o.Busy = defaultBusy
-	}
-	if o.Release == "" {
-		o.Release = "dev"
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -87,31 +107,52 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	s := &Store{
+	return o
+}
+
+func openBackend(o Options) (backend, error) {
+	scheme, rest, ok := strings.Cut(o.DB, ":")
+	switch {
+	case !ok || len(scheme) == 1 || strings.ContainsAny(scheme, `/\`):
+		return openFile(o, o.DB)
+	case scheme == "sqlite":
+		return openFile(o, rest)
+	case scheme == "postgres" || scheme == "postgresql":
+		return openServer(o)
+	}
+	// Only the scheme is repeated: what follows may hold a password.
+	return nil, fmt.Errorf("%w: unknown scheme %q; want sqlite or postgres", ErrDSN, scheme)
+}
+
+func openFile(o Options, path string) (*file, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("%w: %q is not an absolute path", ErrDSN, path)
+	}
+	path = filepath.Clean(path)
+	s := &file{
 		o: o, path: path, lockPath: path + ".lock",
-		migrations: embedded(), writing: make(chan struct{}, 1),
+		migrations: embedded("sqlite"), writing: make(chan struct{}, 1),
 	}
 	s.idle = sync.NewCond(&s.mu)
+	var err error
 	if s.latest, err = latestSchema(s.migrations); err != nil {
 		return nil, err
 	}
 	return s, s.guard()
 }
 
-// Path returns the absolute path of the database, whether it exists or not.
-func (s *Store) Path() string { return s.path }
+// Path returns the absolute path of the database, whether it exists or not; of a
+// server's, its address with *** in place of the password.
+func (s *Store) Path() string { return s.b.name() }
 
-func databasePath(db string) (string, error) {
-	path := db
-	if scheme, rest, ok := strings.Cut(db, ":"); ok && len(scheme) > 1 && !strings.ContainsAny(scheme, `/\`) {
-		if scheme != "sqlite" {
-			// Only the scheme is repeated: what follows may hold a password.
-			return "", fmt.Errorf("%w: unknown scheme %q; want sqlite", ErrDSN, scheme)
-		}
-		path = rest
-	}
-	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%w: %q is not an absolute path", ErrDSN, path)
-	}
-	return filepath.Clean(path), nil
+// Close waits up to five seconds for calls under way and lets go of the database. A
+// second Close does nothing.
+func (s *Store) Close() error { return s.b.close() }
+
+// read calls f in one consistent read; see backend.
+func (s *Store) read(ctx context.Context, f func(q querier) error) error { return s.b.read(ctx, f) }
+
+// write adds records: rows of tables that the state's sum does not cover; see backend.
+func (s *Store) write(ctx context.Context, point string, f func(tx *tx) error) error {
+	return s.b.write(ctx, point, false, f)
 }

@@ -229,7 +229,7 @@ func TestR05ProcessesAtOnceLoseNoUpdate(t *testing.T) {
 	}
 	// Every decision before the standing one is kept as history.
 	var n int
-	must(t, s.view(t.Context(), func(q querier) error {
+	must(t, s.read(t.Context(), func(q querier) error {
 		return q.QueryRowContext(t.Context(), "SELECT count(*) FROM trust").Scan(&n)
 	}))
 	if n != processes*childWrites {
@@ -290,8 +290,8 @@ func TestFullDiskNamesThePathAndLeavesTheOldState(t *testing.T) {
 	before := fill(t, s)
 	must(t, s.States().Clear(t.Context(), "none"))
 	var pages int
-	must(t, s.handle.write.QueryRow("PRAGMA page_count").Scan(&pages))
-	must(t, s.handle.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", pages)).Scan(&pages))
+	must(t, fileOf(s).handle.write.QueryRow("PRAGMA page_count").Scan(&pages))
+	must(t, fileOf(s).handle.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", pages)).Scan(&pages))
 	err := s.States().Set(t.Context(), SkillState{Name: "x", Switch: Off, Reason: strings.Repeat("x", 100_000)})
 	if !errors.Is(err, ErrFull) || Code(err) != "store_full" || !strings.Contains(err.Error(), s.Path()) {
 		t.Errorf("%v", err)
@@ -331,7 +331,7 @@ func TestReadOnlyDirectoryIsReadAndNotWritten(t *testing.T) {
 	dir := filepath.Dir(s.Path())
 	cmd, out := command(t, "look", s.Path())
 	asSomebodyElse(t, cmd, dir, s.Path())
-	must(t, os.Remove(s.lockPath), os.Chmod(s.Path(), 0o444), os.Chmod(dir, 0o555))
+	must(t, os.Remove(fileOf(s).lockPath), os.Chmod(s.Path(), 0o444), os.Chmod(dir, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

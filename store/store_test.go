@@ -39,6 +39,9 @@ func reopen(t testing.TB, path string) *Store {
 	return s
 }
 
+// fileOf returns the file of a Store that has one.
+func fileOf(s *Store) *file { return s.b.(*file) }
+
 func load(t testing.TB, s *Store) State {
 	t.Helper()
 	st, err := s.Load(context.Background())
@@ -110,7 +113,7 @@ func TestEverythingComesBackAsItWasSaved(t *testing.T) {
 	if diff := cmp.Diff(want, load(t, again)); diff != "" {
 		t.Error(diff)
 	}
-	for path, mode := range map[string]os.FileMode{s.Path(): 0o600, s.lockPath: 0o600, filepath.Dir(s.Path()): 0o700} {
+	for path, mode := range map[string]os.FileMode{s.Path(): 0o600, fileOf(s).lockPath: 0o600, filepath.Dir(s.Path()): 0o700} {
 		info, err := os.Stat(path)
 		must(t, err)
 		if info.Mode().Perm() != mode {
@@ -130,12 +133,12 @@ func TestWriterBringsEveryCommitToTheDisk(t *testing.T) {
 	fill(t, s)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "trusted_schema": "0", "temp_store": "2", "busy_timeout": "5000"} {
 		var got string
-		must(t, s.handle.write.QueryRow("PRAGMA "+pragma).Scan(&got))
+		must(t, fileOf(s).handle.write.QueryRow("PRAGMA "+pragma).Scan(&got))
 		if got != want {
 			t.Errorf("%s is %s", pragma, got)
 		}
 	}
-	if _, err := s.handle.read.Exec("DELETE FROM trust"); err == nil {
+	if _, err := fileOf(s).handle.read.Exec("DELETE FROM trust"); err == nil {
 		t.Error("a reader wrote")
 	}
 }
@@ -231,7 +234,7 @@ func TestLocationsAreKeptInTheFormOfTheirDialect(t *testing.T) {
 	s := open(t)
 	ctx := t.Context()
 	value := func() (v string) {
-		must(t, s.view(ctx, func(q querier) (err error) { v, err = metaText(ctx, q, locationsKey); return err }))
+		must(t, s.read(ctx, func(q querier) (err error) { v, err = metaText(ctx, q, locationsKey); return err }))
 		return v
 	}
 	must(t, s.SwitchLocations(ctx, true, "file:///b"), s.SwitchLocations(ctx, true, "file:///a"), s.SwitchLocations(ctx, true, "file:///b"))
@@ -355,7 +358,7 @@ func TestStateThatOthersMayWriteIsRefused(t *testing.T) {
 
 func TestOnlyAnAbsolutePathOfSQLiteIsOpened(t *testing.T) {
 	t.Parallel()
-	for _, db := range []string{"", "deft.db", "sqlite:deft.db", "postgres://me:secret@host/db", "mysql:/x"} {
+	for _, db := range []string{"", "deft.db", "sqlite:deft.db", "postgres://me:secret@host:port/db", "postgres://me:secret@host/db?password=%zz", "mysql:/x"} {
 		_, err := Open(t.Context(), Options{DB: db})
 		if !errors.Is(err, ErrDSN) || Code(err) != "store_dsn" || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", db, err)
@@ -390,7 +393,7 @@ func TestBusyNamesWhoWrites(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	want := fill(t, s)
-	held, err := lockfile.Exclusive(t.Context(), s.lockPath, lockfile.Options{Verb: "trust"})
+	held, err := lockfile.Exclusive(t.Context(), fileOf(s).lockPath, lockfile.Options{Verb: "trust"})
 	must(t, err)
 	err = s.States().Set(t.Context(), SkillState{Name: "x", Switch: On})
 	var busy *lockfile.BusyError

@@ -8,15 +8,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
-
-// querier is a transaction or a connection, to read from.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
 
 // column is one field of a row, bound to its variable.
 type column interface {
@@ -34,9 +29,8 @@ type table[R any] struct {
 	fields  func(*R) []column
 }
 
-// The text of "WHERE" for every row of this tenant. There is one until a server has
-// several; the column is in every key from the start.
-const tenant = "tenant = 'local'"
+// The text of "WHERE" for every row of this tenant.
+const tenant = "tenant = :tenant"
 
 func (t table[R]) query(where string) string {
 	if where != "" {
@@ -126,8 +120,7 @@ func (t table[R]) put(c *change, r R) error {
 	for _, col := range cols {
 		args = append(args, col)
 	}
-	_, err = c.tx.ExecContext(c.ctx, "INSERT INTO "+t.name+" ("+strings.Join(t.columns, ", ")+", sum) VALUES (?"+
-		strings.Repeat(", ?", len(cols))+")", append(args, int64(sum))...)
+	err = c.tx.insert(c.ctx, t.name, append(slices.Clone(t.columns), "sum"), append(args, int64(sum)))
 	c.total += sum
 	c.changed = true
 	return err
@@ -214,13 +207,18 @@ func (c listColumn) json() (string, error) {
 }
 
 func (c listColumn) Scan(v any) error {
-	s, ok := v.(string)
-	if !ok {
+	var text []byte
+	switch v := v.(type) {
+	case string:
+		text = []byte(v)
+	case []byte:
+		text = v
+	default:
 		return fmt.Errorf("%T is no list", v)
 	}
-	if s == "[]" {
-		*c.p = nil
+	*c.p = nil
+	if string(text) == "[]" {
 		return nil
 	}
-	return json.Unmarshal([]byte(s), c.p)
+	return json.Unmarshal(text, c.p)
 }

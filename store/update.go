@@ -15,48 +15,121 @@ import (
 	"github.com/deftskills/deft/internal/lockfile"
 )
 
-// change is one write under way.
+// change is one write of the state under way.
 type change struct {
 	ctx     context.Context
-	tx      *sql.Tx
+	tx      *tx
 	now     time.Time
 	total   uint64 // of the sums of all rows
 	changed bool
 }
 
-// update runs f in one transaction of the only writer. Point names the fault points
-// before and after the commit. What f returns undoes everything; when f changes
-// nothing, nothing is written.
-//
-// Two locks: the lock file is waited for, and says who holds it; BEGIN IMMEDIATE is
-// what SQLite itself relies on. The lock file lies beside the database and not in
-// the directory of the login session, because a job without a session writes too.
+// errUnchanged ends a transaction that has nothing to write.
+var errUnchanged = errors.New("nothing changed")
+
+// update changes the state: f runs in one transaction of the tenant's only writer of
+// state, perhaps more than once (see write). What f returns undoes everything; when f
+// changes nothing, nothing is written.
 func (s *Store) update(ctx context.Context, point string, f func(c *change) error) error {
-	return s.locked(ctx, point, func() error {
-		h, err := s.writable(ctx)
+	return s.b.write(ctx, point, true, func(tx *tx) error {
+		version, err := metaNumber(ctx, tx, "version")
 		if err != nil {
 			return err
 		}
-		defer s.release(h)
-		db, err := s.writer(ctx, h)
+		total, err := metaNumber(ctx, tx, "total")
 		if err != nil {
 			return err
 		}
-		return s.transact(ctx, db, h, point, f)
+		c := &change{ctx: ctx, tx: tx, now: tx.now, total: uint64(total)}
+		if err := f(c); err != nil {
+			return err
+		}
+		if !c.changed {
+			return errUnchanged
+		}
+		// By the clock, so that a database made anew never comes back to an old number.
+		tx.version = max(version+1, c.now.UnixMicro())
+		for key, n := range map[string]int64{"version": tx.version, "total": int64(c.total)} {
+			if err := putMeta(c, key, strconv.FormatInt(n, 10)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-// locked runs f as the only writer of all processes.
-func (s *Store) locked(ctx context.Context, verb string, f func() error) (err error) {
+// write implements backend.
+//
+// The state has two locks: the lock file is waited for, and says who holds it; BEGIN
+// IMMEDIATE is what SQLite itself relies on. The lock file lies beside the database
+// and not in the directory of the login session, because a job without a session
+// writes too. Rows of records take BEGIN IMMEDIATE alone: it is enough, they are
+// written at every call of a tool, and the lock file would cost each of them a wait of
+// its own beside SQLite's. It keeps them safe still: before the first of them the file
+// is made, migrated and checked under the lock, and a file that was set aside while
+// they were written is found out after the commit.
+func (s *file) write(ctx context.Context, point string, state bool, f func(tx *tx) error) error {
+	if state {
+		return s.locked(ctx, point, func() error { return s.prepared(ctx, point, f) })
+	}
 	if s.o.ReadOnly {
 		return fmt.Errorf("%w: %s", ErrReadOnly, s.path)
 	}
+	done, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := s.acquire(ctx)
+	if h == nil || h.write == nil {
+		if h != nil {
+			s.release(h)
+		}
+		done()
+		if err != nil {
+			return s.say(err)
+		}
+		return s.locked(ctx, point, func() error { return s.prepared(ctx, point, f) })
+	}
+	defer done()
+	defer s.release(h)
+	return s.say(s.transact(ctx, h.write, h, point, f))
+}
+
+// prepared runs f in a file that is made, migrated and checked first. The caller holds
+// the lock.
+func (s *file) prepared(ctx context.Context, point string, f func(tx *tx) error) error {
+	h, err := s.writable(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.release(h)
+	db, err := s.writer(ctx, h)
+	if err != nil {
+		return err
+	}
+	return s.transact(ctx, db, h, point, f)
+}
+
+// turn waits until no other goroutine of this process writes.
+func (s *file) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case s.writing <- struct{}{}:
+		return func() { <-s.writing }, nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", s.path, context.Cause(ctx))
+		return nil, fmt.Errorf("%s: %w", s.path, context.Cause(ctx))
 	}
-	defer func() { <-s.writing }()
+}
+
+// locked runs f as the only writer of all processes.
+func (s *file) locked(ctx context.Context, verb string, f func() error) (err error) {
+	if s.o.ReadOnly {
+		return fmt.Errorf("%w: %s", ErrReadOnly, s.path)
+	}
+	done, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	if err := s.makeDir(); err != nil {
 		return s.say(err)
 	}
@@ -71,7 +144,7 @@ func (s *Store) locked(ctx context.Context, verb string, f func() error) (err er
 	return s.say(f())
 }
 
-func (s *Store) lockError(err error) error {
+func (s *file) lockError(err error) error {
 	if kind := sentinel(err); kind != nil {
 		return fmt.Errorf("%w: %s: %w", kind, s.path, err)
 	}
@@ -80,7 +153,7 @@ func (s *Store) lockError(err error) error {
 
 // writable returns the connections to a file that exists, is of this schema and was
 // found sound. The caller holds the lock.
-func (s *Store) writable(ctx context.Context) (*handle, error) {
+func (s *file) writable(ctx context.Context) (*handle, error) {
 	if err := s.finishAside(); err != nil {
 		return nil, err
 	}
@@ -103,8 +176,8 @@ func (s *Store) writable(ctx context.Context) (*handle, error) {
 
 // prepare migrates, and checks every row before the first connection that can write
 // is opened, and again after another process wrote.
-func (s *Store) prepare(ctx context.Context, h *handle) error {
-	schema, err := s.readable(ctx, h.read)
+func (s *file) prepare(ctx context.Context, h *handle) error {
+	schema, err := s.readable(ctx, s.on(h.read))
 	if err != nil {
 		return err
 	}
@@ -116,11 +189,12 @@ func (s *Store) prepare(ctx context.Context, h *handle) error {
 			return err
 		}
 	}
-	tx, err := h.read.BeginTx(ctx, nil)
+	begun, err := h.read.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer func() { _ = begun.Rollback() }()
+	tx := s.on(begun)
 	version, err := metaNumber(ctx, tx, "version")
 	if err != nil || version != 0 && version == h.sound {
 		return err
@@ -132,45 +206,48 @@ func (s *Store) prepare(ctx context.Context, h *handle) error {
 	return nil
 }
 
-func (s *Store) transact(ctx context.Context, db *sql.DB, h *handle, point string, f func(*change) error) error {
-	tx, err := db.BeginTx(ctx, nil)
+func (s *file) transact(ctx context.Context, db *sql.DB, h *handle, point string, f func(*tx) error) error {
+	begun, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }()
-	c := &change{ctx: ctx, tx: tx, now: s.o.Now().UTC().Truncate(time.Microsecond)}
-	version, err := metaNumber(ctx, tx, "version")
-	if err != nil {
+	defer func() { _ = begun.Rollback() }()
+	tx := s.on(begun)
+	// Another process may have brought the file forward since it was opened.
+	if schema, err := s.readable(ctx, tx); err != nil {
 		return err
+	} else if schema != s.latest {
+		return s.newer(schema)
 	}
-	total, err := metaNumber(ctx, tx, "total")
-	if err != nil {
-		return err
-	}
-	c.total = uint64(total)
-	if err := f(c); err != nil || !c.changed {
-		return err
-	}
-	// By the clock, so that a file made anew never comes back to an old number.
-	version = max(version+1, c.now.UnixMicro())
-	for key, n := range map[string]int64{"version": version, "total": int64(c.total)} {
-		if err := putMeta(c, key, strconv.FormatInt(n, 10)); err != nil {
-			return err
+	if err := f(tx); err != nil {
+		if errors.Is(err, errUnchanged) {
+			return nil
 		}
+		return err
 	}
 	if err := fault.Err(point); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
+	if err := begun.Commit(); err != nil {
 		return err
 	}
-	h.sound = version
+	if tx.version != 0 {
+		h.sound = tx.version
+	}
 	fault.Point(point)
+	if info, err := os.Stat(s.path); err != nil || !os.SameFile(info, h.info) {
+		return fmt.Errorf("%w: %s: it was replaced just now", ErrBusy, s.path)
+	}
 	return nil
 }
 
+// on makes a transaction or a connection speak the text of both dialects.
+func (s *file) on(q executor) *tx {
+	return &tx{q: q, tenant: s.o.Tenant, now: s.o.Now().UTC().Truncate(time.Microsecond)}
+}
+
 // makeDir makes the directory, mode 0700, and refuses one that others may write.
-func (s *Store) makeDir() error {
+func (s *file) makeDir() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
@@ -178,7 +255,7 @@ func (s *Store) makeDir() error {
 }
 
 // create makes an empty file, so that it has its mode before anything is in it.
-func (s *Store) create() error {
+func (s *file) create() error {
 	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // never opened here: see handle
@@ -191,7 +268,7 @@ func (s *Store) create() error {
 
 // guard refuses a directory or a database that others may write: whoever can, could
 // trust folders in the owner's name.
-func (s *Store) guard() error {
+func (s *file) guard() error {
 	for _, path := range []string{filepath.Dir(s.path), s.path} {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	_ "github.com/go-git/go-git/v5"
 	_ "github.com/google/licensecheck"
 	_ "github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/johannesboyne/gofakes3"
 	_ "github.com/johannesboyne/gofakes3/backend/s3mem"
 	_ "github.com/klauspost/compress/zstd"

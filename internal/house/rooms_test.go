@@ -27,6 +27,8 @@ var mayImport = map[string][]string{
 	"catalog":          {"skill", "source", "registry"},
 	"gate":             {"skill"},
 	"store":            {"skill"},
+	"store/storetest":  {"skill", "store"},
+	"internal/pgtest":  {}, // servers for tests
 	"command":          {"skill", "command/sandbox"},
 	"command/sandbox":  {"skill"},
 	"install/scan":     {"skill"},
