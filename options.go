@@ -119,6 +119,10 @@ type Options struct {
 	Hooks   []command.Hook
 	NoFiles bool // leave out the tools that read and write the workspace
 
+	// Memories keeps the notes of models for later sessions in this workspace; nil = each
+	// session has notes of its own, which end with it.
+	Memories toolset.Memories
+
 	// Web has models fetch pages of the web; nil = there is no tool for it. Dialect is the
 	// engine's own.
 	Web *toolset.WebOptions

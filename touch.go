@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/toolset"
 )
 
 // work is what a session works on: the files that its newest turn touched. The skills of
@@ -22,6 +23,7 @@ type work struct {
 	lent  bool             // the view is another session's
 	runs  *runs            // runs what its skills want to have run
 	spill *spill           // keeps what is too long for the model
+	notes toolset.Memories // that outlive the session where the host keeps them
 
 	mu   sync.Mutex
 	now  []string // touched since the last turn began
@@ -40,11 +42,16 @@ func (e *Engine) newWork(up *upper) (*work, error) {
 	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {
 		return nil, err
 	}
-	if w.lent {
-		w.view = up.of.work.view
-	} else {
-		w.view = e.registry.Own()
+	switch {
+	case w.lent:
+		w.view, w.notes = up.of.work.view, up.of.work.notes
+		return w, nil
+	case e.o.Memories != nil:
+		w.notes = e.o.Memories
+	default:
+		w.notes = toolset.NewMemories()
 	}
+	w.view = e.registry.Own()
 	return w, nil
 }
 

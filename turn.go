@@ -256,7 +256,7 @@ func (e *Engine) newTools(w *work) []toolset.Tool {
 	if !e.o.NoFiles {
 		tools = append(tools, toolset.Files(files)...)
 	}
-	tools = append(append(tools, e.shell(w)...), e.ownTools()...)
+	tools = append(append(tools, e.shell(w)...), e.ownTools(w)...)
 	return append(tools, e.o.Tools...)
 }
 

@@ -37,7 +37,7 @@ var noScripts = NoSandbox{}
 
 func allTools() []Tool {
 	tools := append(Skills(Options{Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Files(FileOptions{Workspace: "/w"})...)
-	tools = append(tools, Web(WebOptions{})...)
+	tools = append(append(tools, Web(WebOptions{})...), Memory(MemoryOptions{Notes: NewMemories()})...)
 	return append(tools, Shell(ShellOptions{Runs: &shellRuns{}, Dir: "/w"})...)
 }
 
@@ -47,7 +47,7 @@ func otherTools() map[string][]Tool {
 	for _, d := range skill.Dialects() {
 		if d != skill.Deft {
 			out[string(d)] = append(Skills(Options{Dialect: d, Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Shell(ShellOptions{Dialect: d, Runs: &shellRuns{}})...)
-			out[string(d)] = append(out[string(d)], Web(WebOptions{Dialect: d})...)
+			out[string(d)] = append(append(out[string(d)], Web(WebOptions{Dialect: d})...), Memory(MemoryOptions{Dialect: d, Notes: NewMemories()})...)
 		}
 	}
 	out["mastra on demand"] = Skills(Options{Dialect: skill.Mastra, OnDemand: OnDemandOnly, Searcher: noSearch{}})
@@ -151,7 +151,8 @@ func TestSchemasAreValidAndAcceptWhatTheyShould(t *testing.T) {
 		"activate_skills": `{"ids":[]}`, "deactivate_skill": `{"name":"a"}`, "read": `{"path":"a"}`, "write": `{"path":"a","content":""}`,
 		"edit": `{"path":"a","edits":[{"old":"a","new":""}]}`, "glob": `{"pattern":"*"}`, "grep": `{"pattern":"x"}`, "todo": `{"items":[{"text":"a","status":"done"}]}`,
 		"bash":      `{"command":"ls","timeout_s":3,"dir":"a"}`,
-		"web_fetch": `{"url":"https://example.com/"}`,
+		"web_fetch": `{"url":"https://example.com/"}`, "memory_read": `{"name":"a"}`, "memory_search": `{"query":"q","topK":2}`,
+		"memory_write": `{"name":"a","text":"b"}`, "memory_delete": `{"name":"a"}`,
 		"skill_run": `{"name":"a","script":"scripts/x.sh","args":["a"]}`, "tool_search": `{"query":"q"}`, "tool_invoke": `{"tool":"t","input":{"any":1}}`,
 	}
 	for _, tool := range allTools() {

@@ -26,6 +26,9 @@ func TestEveryDialectHasAWholeTable(t *testing.T) {
 		known[k.base] = true
 	}
 	known[NameShell], known[NameWebFetch] = true, true
+	for _, k := range memoryKinds {
+		known[k.name] = true
+	}
 	all := faces()
 	for _, d := range skill.Dialects() {
 		if len(all[string(d)]) == 0 {
