@@ -24,6 +24,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/dialled"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -95,8 +96,8 @@ func (t *webFetchTool) Accepts() json.RawMessage { return widened(t.spec.Input) 
 // dial connects to an address that is one of the open web, or that the settings name.
 func (t *webFetchTool) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Resolver: t.o.Resolver, Timeout: fetchTime}
-	if !listed(t.o.Private, address) {
-		d.Control = func(_, dialled string, _ syscall.RawConn) error { return checkDialled(dialled) }
+	if !dialled.Listed(t.o.Private, address) {
+		d.Control = func(_, address string, _ syscall.RawConn) error { return dialled.Check(address) }
 	}
 	return d.DialContext(ctx, network, address)
 }
@@ -216,7 +217,7 @@ func (t *webFetchTool) unfetched(at *url.URL, err error) Result {
 	host := quote(at.Host)
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, errInward):
+	case errors.Is(err, dialled.ErrInward):
 		r := refuse("address_denied", fmt.Sprintf("%s lies on this machine or in a private network; such addresses are not fetched. Go on without it.", host))
 		r.Retry = RetryFinal
 		return r

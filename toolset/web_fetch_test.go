@@ -102,11 +102,11 @@ func TestOnlyAddressesOfTheOpenWebArePublic(t *testing.T) {
 		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:93.184.216.34": true, "::127.0.0.1": false,
 		"2002:7f00:1::": false, "64:ff9b::7f00:1": false, "64:ff9b:1::a00:1": false, "2001::1": false, "2001:db8::1": false,
 	} {
-		if got := public(netip.MustParseAddr(text)); got != want {
+		if got := dialled.Public(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	if public(netip.Addr{}) || checkDialled("nonsense") == nil || checkDialled("127.0.0.1:443") == nil || checkDialled("1.1.1.1:443") != nil {
+	if dialled.Public(netip.Addr{}) || dialled.Check("nonsense") == nil || dialled.Check("127.0.0.1:443") == nil || dialled.Check("1.1.1.1:443") != nil {
 		t.Error("dialled")
 	}
 }

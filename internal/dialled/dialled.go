@@ -1,4 +1,7 @@
-package toolset
+// Package dialled tells addresses of the open web from those of this machine and of its
+// surroundings. It looks at what is dialled, after names were resolved and on each
+// redirect: what a name says of itself proves nothing.
+package dialled
 
 import (
 	"errors"
@@ -31,9 +34,9 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// public reports whether an address is one of the open web. An IPv4 address that is
+// Public reports whether an address is one of the open web. An IPv4 address that is
 // written as IPv6 counts as what it is.
-func public(a netip.Addr) bool {
+func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() || a.Is6() && !outward.Contains(a) {
 		return false
@@ -41,22 +44,23 @@ func public(a netip.Addr) bool {
 	return !slices.ContainsFunc(inward, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-var errInward = errors.New("the address is not one of the open web")
+// ErrInward is an address that is not one of the open web.
+var ErrInward = errors.New("the address is not one of the open web")
 
-// checkDialled refuses "ip:port" where it leads inward.
-func checkDialled(address string) error {
+// Check refuses "ip:port" where it leads inward.
+func Check(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errInward, err)
+		return fmt.Errorf("%w: %w", ErrInward, err)
 	}
-	if !public(at.Addr()) {
-		return errInward
+	if !Public(at.Addr()) {
+		return ErrInward
 	}
 	return nil
 }
 
-// listed reports whether a host, or that host at that port, is in a list.
-func listed(list []string, address string) bool {
+// Listed reports whether a host, or that host at that port, is in a list.
+func Listed(list []string, address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
