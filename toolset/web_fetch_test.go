@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"golang.org/x/text/encoding/simplifiedchinese"
+
+	"github.com/deftskills/deft/internal/dialled"
 )
 
 // site is a server on this machine that names of example.com lead to.

@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 var shared = []string{
 	"internal/limits", "internal/fold", "internal/tokens", "internal/safetext",
 	"internal/toolrule", "internal/atomicfile", "internal/clock", "internal/progress",
-	"internal/lockfile", "internal/fault",
+	"internal/lockfile", "internal/fault", "internal/dialled",
 	"internal/packed", "internal/shellcmd", "internal/applog",
 }
 
