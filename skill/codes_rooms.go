@@ -104,6 +104,13 @@ var roomCodes = []CodeSpec{
 	{"config_unknown", LevelWarning, "remove the key"},
 	{"config_unreadable", LevelWarning, "correct the file"},
 	{"project_config_ignored", LevelWarning, "trust the folder"},
+	// mcpskills: servers of tools.
+	{"mcp_server_unavailable", LevelWarning, "look at what the server says, or take it out of mcp.servers"},
+	{"mcp_server_unapproved", LevelWarning, "look at it with deft mcp list, then deft mcp approve NAME"},
+	{"mcp_tool_schema_refused", LevelWarning, "have the server's author shorten or correct the schema"},
+	{"mcp_tool_duplicate", LevelWarning, "have the server's author rename one of them"},
+	{"mcp_tool_changed", LevelWarning, "look at the tool before you allow it again"},
+	{"mcp_tools_cut", LevelWarning, "have the server offer fewer tools"},
 	// gate: what rules for tools cannot do.
 	{"gate_bad_rule", LevelError, "write it as Tool or Tool(what it may do)"},
 	{"gate_rule_url", LevelWarning, "write WebFetch(domain:HOST)"},

@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 		"skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "builtin", "command", "command/sandbox",
 	},
+	"mcpskills":      {"skill", "gate", "toolset"},
 	"internal/evals": {"skill", "source", "registry", "route", "search"},
 	"internal/config": {
 		"skill", "source",
@@ -56,7 +57,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "store", "command", "command/sandbox", "install/scan",
+		"internal/cli/text", "store", "command", "command/sandbox", "install/scan", "mcpskills",
 	},
 	"internal/cli/text": {},
 	"cmd/deft":          {"", "internal/cli"},
@@ -71,7 +72,7 @@ var shared = []string{
 }
 
 // testOnly are packages that only tests import.
-var testOnly = []string{"search/benchdata", "internal/casetest", "internal/suitetest", "internal/modeltest", "internal/race", "internal/house", "conformance/agentskills", "conformance/blade", "conformance/mastra", "conformance/minara", "conformance/minimax"}
+var testOnly = []string{"search/benchdata", "internal/casetest", "internal/suitetest", "internal/modeltest", "internal/mcptest", "internal/race", "internal/house", "conformance/agentskills", "conformance/blade", "conformance/mastra", "conformance/minara", "conformance/minimax"}
 
 // libraryModules is all that the library rooms may pull in, with the reason.
 var libraryModules = map[string]string{
