@@ -180,6 +180,7 @@ func (s *Session) spawn(ctx context.Context, p agent.Spawn) (agent.Child, error)
 	up := &upper{s, p, s.kinds[i]}
 	o := s.o
 	o.ID, o.Resume, o.Kept, o.Confirm = "", nil, nil, p.Confirmer
+	o.Keep, o.Transcript = nil, nil
 	child, err := s.engine.newSession(ctx, o, up)
 	if err != nil {
 		return agent.Child{}, err

@@ -76,6 +76,23 @@ func (w *work) touch(paths ...string) {
 	}
 }
 
+// touched are the files that the next turn goes on with; restore gives them to another
+// process.
+func (w *work) touched() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.now) > 0 {
+		return slices.Clone(w.now)
+	}
+	return slices.Clone(w.last)
+}
+
+func (w *work) restore(files []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = files[:min(len(files), maxTouched)]
+}
+
 // Snapshot implements session.Snapshots: a turn that touched nothing goes on where the
 // one before it worked.
 func (w *work) Snapshot() *registry.Snapshot {

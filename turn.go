@@ -60,6 +60,13 @@ type SessionOptions struct {
 	// Resume is the state of a former session that goes on; see Session.State and Resumed.
 	Resume *session.State
 	Kept   func(file skill.Digest) ([]byte, bool) // see session.Options
+	// Keep keeps the conversation as it grows, for another process to go on with; nil = it is
+	// not kept. The session does not close it.
+	Keep agent.Keeper
+	// Transcript is what a former process kept of the session, by agent.ReadTranscript: it
+	// goes on, with the same next prompt while the skills are the same. Resume and Kept are
+	// not read then.
+	Transcript *agent.Transcript
 	// Ended is told of the hooks that run when the session is closed, which belong to no
 	// turn; nil = nobody is.
 	Ended func(Event)
@@ -79,6 +86,7 @@ type Session struct {
 	blind   bool               // of a sub-agent that may not see what skills there are
 	resumed session.ResumeReport
 	hooks   *command.HookSet
+	filed   map[skill.Digest]bool // SKILL.md files in the transcript; of the turn that runs
 }
 
 // NewSession starts a conversation. Close it.
@@ -128,14 +136,14 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if up != nil {
 		of = up.inherit(of)
 	}
-	if s.inner, s.resumed, err = e.openSession(ctx, o.Resume, of); err != nil {
+	if s.inner, s.resumed, err = e.openSession(ctx, o, of); err != nil {
 		return nil, err
 	}
 	w.inner = s.inner
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep, Redact: e.vault.Hide,
-		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed,
+		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside, Placement: o.Transcript.Placement(),
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	}
 	if s.kinds != nil {
@@ -145,16 +153,20 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if s.runner, err = agent.New(deps); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, s.goOn()
 }
 
-func (e *Engine) openSession(ctx context.Context, st *session.State, o session.Options) (*session.Session, session.ResumeReport, error) {
+func (e *Engine) openSession(ctx context.Context, so SessionOptions, o session.Options) (*session.Session, session.ResumeReport, error) {
+	st := so.Resume
+	if t := so.Transcript; t != nil {
+		st, o.Kept = t.State, keptFiles(t.Files)
+	}
 	if st == nil {
 		s, err := session.New(ctx, o)
 		return s, session.ResumeReport{}, err
 	}
 	s, report, err := session.Resume(ctx, *st, o)
-	if err == nil { // no conversation holds the texts of what a model started
+	if err == nil && so.Transcript == nil { // no conversation holds the texts of what a model started
 		s.Renew(s.Fresh(session.FreshBudget{Read: e.toolNames().Read}))
 	}
 	return s, report, err

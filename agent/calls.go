@@ -57,6 +57,7 @@ func (t *turn) calls(list []model.Call) (results []model.Result, looping bool) {
 			looping = true
 		case n == repeatNote:
 			results[len(results)-1].Text += fmt.Sprintf("\n\n[Note: this is call %d of %s with the same arguments and the same result. Do something else.]", n, p.call.Name)
+			t.writeResult(results[len(results)-1])
 		}
 	}
 	return results, looping
@@ -90,6 +91,7 @@ func (t *turn) group(g []*pending) {
 		}
 		e := p.event()
 		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.text(), p.result.IsError, elapsed[p.index]
+		t.writeResult(model.Result{CallID: p.call.ID, Text: e.Output, IsError: e.IsError})
 		t.emit(Event{Type: ToolFinished, Call: e})
 	}
 	t.tellChanges(before, t.s.Active())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/agent/model"
@@ -87,8 +88,12 @@ func (t *turn) compact(req model.Request) bool {
 		t.r.d.Log.Warn("a conversation is not shortened", "category", "agent/loop", "trace_id", t.trace, "err", err)
 		return false
 	}
-	t.r.replace(t.s.ID(), []model.Message{{Role: model.User, Text: summaryWritten + "\n\n" + summary}})
+	words := model.Message{Role: model.User, Text: summaryWritten + "\n\n" + summary}
+	t.r.replace(t.s.ID(), []model.Message{words})
 	t.messages, t.plan.Catalog = kept, fresh.Catalog
+	steps := slices.DeleteFunc(slices.Clone(kept), func(m model.Message) bool { return m.Role == model.ToolRole })
+	t.write(EntryCompacted, compactedEntry{t.r.d.Redact(words.Text), len(steps)})
+	t.writeState()
 	c := Compaction{Messages: len(gone), Before: countInput(req, tokens.Estimate()), Skills: fresh.Skills, Omitted: fresh.Omitted}
 	c.After = countInput(t.request(false), tokens.Estimate())
 	t.emit(Event{Type: Compacted, Compaction: &c})

@@ -25,6 +25,8 @@
 //     side by side; result.go: what the model gets back
 //   - hooks.go: where a turn hears hooks, and how their commands pass the gate
 //   - texts.go: what the gate says to the commands of a text that is loaded
+//   - transcript.go: what a conversation goes on with in another process; keep.go: how a
+//     turn writes it
 //   - compact.go: conversations that are too long for the model; sub.go: sub-agents, what
 //     they share with their caller; definition.go: their kinds; inbox.go: how others have
 //     the loop do something

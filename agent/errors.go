@@ -44,6 +44,8 @@ func codeOf(err error) string {
 		return "session_closed"
 	case errors.Is(err, gate.ErrUnavailable):
 		return gate.CodeUnavailable
+	case errors.Is(err, ErrPersist):
+		return "persist_failed"
 	case errors.Is(err, errPanic):
 		return "panic"
 	case errors.As(err, &m):

@@ -20,6 +20,8 @@ const lastWordsTime = 30 * time.Second
 // loop goes from step to step until the model is done or a budget ends the turn.
 func (t *turn) loop() (Stop, error) {
 	defer t.keep()
+	t.write(EntryRequest, t.r.d.Redact(t.words()))
+	t.writeState()
 	for {
 		t.deliver()
 		if t.ctx.Err() != nil {
@@ -43,7 +45,7 @@ func (t *turn) loop() (Stop, error) {
 			step.Calls = nil
 		}
 		t.identify(step.Calls)
-		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text, Calls: sendable(step.Calls)})
+		t.say(model.Message{Role: model.Assistant, Text: step.Text, Calls: sendable(step.Calls)})
 		t.answer = step.Text
 		t.hear()
 		if len(step.Calls) == 0 {
@@ -60,7 +62,8 @@ func (t *turn) loop() (Stop, error) {
 			return stop, nil
 		}
 		results, looping := t.calls(step.Calls)
-		t.messages = append(t.messages, model.Message{Role: model.ToolRole, Results: results})
+		t.say(model.Message{Role: model.ToolRole, Results: results})
+		t.writeState()
 		if looping {
 			return StopLoop, nil
 		}
@@ -136,7 +139,7 @@ func (t *turn) warn() {
 
 // note adds a message of the runtime to the conversation.
 func (t *turn) note(text string) {
-	t.messages = append(t.messages, model.Message{Role: model.User, Text: text})
+	t.say(model.Message{Role: model.User, Text: text})
 }
 
 // lastWords asks once, without tools, for a summary. It has time of its own, so that
@@ -152,7 +155,7 @@ func (t *turn) lastWords(what string) {
 	req := t.request(true)
 	if step, err := t.ask(ctx, t.model(), req); err == nil {
 		t.count(req, step)
-		t.messages = append(t.messages, model.Message{Role: model.Assistant, Text: step.Text})
+		t.say(model.Message{Role: model.Assistant, Text: step.Text})
 		t.answer = step.Text
 	}
 }

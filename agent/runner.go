@@ -55,6 +55,12 @@ type Deps struct {
 	// tell its skills anew; nil = conversations are not shortened.
 	Fresh func(ctx context.Context, snap *registry.Snapshot, routed *route.Result) (Fresh, error)
 
+	// Keeper keeps the transcript of the one session that this Runner then serves; nil = it
+	// is not kept. Aside gives what the host adds, before each state entry: of each kind the
+	// last one counts, of EntryFile all.
+	Keeper Keeper
+	Aside  func(ctx context.Context) []Entry
+
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.
 	Confirmer Confirmer
@@ -166,6 +172,7 @@ type Runner struct {
 	mu    sync.Mutex
 	talks map[string][]model.Message // by session id
 	begun map[string]bool            // sessions whose first turn has begun
+	kept  keeping                    // belongs to the turn that runs
 	last  map[string]Input           // whose account the newest turn of a session runs on
 }
 

@@ -127,6 +127,7 @@ func (t *turn) begin() error {
 		cancel(cause)
 		stop()
 	}
+	t.writeTurn()
 	t.emit(Event{Type: TurnStarted, Text: t.in.Text, Signal: t.signalEvent()})
 	return nil
 }
@@ -189,14 +190,21 @@ func (t *turn) stopFor(err error) (Stop, error) {
 }
 
 func (t *turn) finish(stop Stop, err error) {
-	if t.gone {
-		return
-	}
 	end := &End{}
 	if t.account.pool != nil { // nil = the turn could not start
 		*end = t.account.pool.total()
 	}
 	end.Stop, end.Answer, end.Elapsed = stop, t.answer, t.r.d.Now().Sub(t.started)
+	if err != nil {
+		end.Code = codeOf(err)
+	}
+	t.writeEnd(end)
+	if err == nil && t.turn != nil {
+		err = t.r.kept.err
+	}
+	if t.gone {
+		return
+	}
 	if err != nil {
 		end.Code, end.Message = codeOf(err), err.Error()
 	}

@@ -14,10 +14,44 @@ type Thread struct {
 
 	mu    sync.Mutex
 	shown *Catalog // whose prefix the model has; nil = nothing yet
+	asked Input    // what it was rendered from
 	rank  Rank
 	other int // turns in a row in which ModeAuto would have chosen another mode
 	delta Block
 	since string // the Key that delta leads to
+
+	former *ThreadState // of another process, until the first turn
+}
+
+// ThreadState is what a conversation goes on with in another process: while the skills are
+// the same, its model is shown the same bytes.
+type ThreadState struct {
+	Key     string          `json:"key"` // of what the model has
+	Rank    Rank            `json:"rank"`
+	Mode    Mode            `json:"mode"`
+	Touched map[string]bool `json:"touched"`          // nil is not empty
+	Active  int             `json:"active,omitempty"` // tokens of active skills
+	Other   int             `json:"other,omitempty"`  // turns in which another mode was the better one
+}
+
+// State returns what Restore takes; false = nothing was shown yet.
+func (t *Thread) State() (ThreadState, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shown == nil {
+		if t.former != nil {
+			return *t.former, true
+		}
+		return ThreadState{}, false
+	}
+	return ThreadState{string(t.shown.Key), t.rank, t.asked.Mode, t.asked.View.Touched, t.asked.ActiveTokens, t.other}, true
+}
+
+// Restore goes on with a conversation of another process, before its next turn.
+func (t *Thread) Restore(s ThreadState) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.former = &s
 }
 
 // patience is for how many turns another mode must be the better one.
@@ -31,7 +65,7 @@ func (r *Renderer) Thread() *Thread { return &Thread{r: r} }
 func (t *Thread) Fresh() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shown, t.other = nil, 0
+	t.shown, t.other, t.former = nil, 0, nil
 }
 
 // First reports whether the next turn is the first since the beginning or since Fresh:
@@ -39,17 +73,23 @@ func (t *Thread) Fresh() {
 func (t *Thread) First() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.shown == nil
+	return t.shown == nil && t.former == nil
 }
 
 // Next renders a turn. It fails as Render does, and the thread is then as before.
 func (t *Thread) Next(ctx context.Context, in Input) (Catalog, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.former != nil {
+		if err := t.recall(ctx, in); err != nil {
+			return Catalog{}, err
+		}
+	}
 	if t.shown == nil {
 		c, err := t.r.Render(ctx, in)
 		if err == nil {
-			t.shown, t.rank = &c, in.Rank
+			t.show(c, in)
+			t.rank = in.Rank
 		}
 		return c, err
 	}
@@ -68,21 +108,46 @@ func (t *Thread) Next(ctx context.Context, in Input) (Catalog, error) {
 	} else {
 		t.other = 0
 	}
-	return t.kept(c), nil
+	return t.kept(c, in), nil
+}
+
+// show notes what the model has from now on.
+func (t *Thread) show(c Catalog, in Input) { t.shown, t.asked = &c, in }
+
+// recall renders what a former process has shown. Where the skills are others now it
+// cannot be told what changed: the model gets a whole catalog.
+func (t *Thread) recall(ctx context.Context, in Input) error {
+	s := t.former
+	was := in
+	was.Rank, was.View.Touched, was.ActiveTokens = s.Rank, s.Touched, s.Active
+	was.Mode = s.Mode
+	c, err := t.r.Render(ctx, was)
+	if err != nil {
+		return err
+	}
+	t.former, t.rank, t.other = nil, s.Rank, s.Other
+	if string(c.Key) != s.Key {
+		was.Mode, was.View.Touched, was.ActiveTokens = in.Mode, in.View.Touched, in.ActiveTokens
+		if c, err = t.r.Render(ctx, was); err != nil {
+			return err
+		}
+	}
+	t.show(c, was)
+	return nil
 }
 
 // kept returns c with the prefix that the model has, where what changed fits the tail;
 // else c is what the model has from now on.
-func (t *Thread) kept(c Catalog) Catalog {
+func (t *Thread) kept(c Catalog, in Input) Catalog {
 	was := t.shown
 	if c.Key == was.Key || !c.keeps(*was) {
-		t.shown = &c
+		t.show(c, in)
 		return c
 	}
 	if t.since != c.Key {
 		delta, small := t.r.Delta(*was, c)
 		if !small {
-			t.shown = &c
+			t.show(c, in)
 			return c
 		}
 		t.delta, t.since = delta, c.Key

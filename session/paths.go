@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,7 @@ type reach struct {
 	mu      sync.Mutex
 	files   []string        // the newest last
 	dropped int             // older ones that made room
+	changes uint64          // of all of it
 	matched map[string]bool // by location: what was in reach once stays
 	snap    *registry.Snapshot
 	waiting []*waiting // the skills of snap with patterns
@@ -61,6 +63,7 @@ func (r *reach) add(p string) {
 	if p == "" {
 		return
 	}
+	r.changes++
 	if i := slices.Index(r.files, p); i >= 0 { // it has been tried; only its age changes
 		r.settle()
 		r.files = append(slices.Delete(r.files, i, i+1), p)
@@ -85,11 +88,34 @@ func (r *reach) settle() {
 	}
 }
 
+// saved is what restore takes.
+func (r *reach) saved() (files, reached []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle()
+	return slices.Clone(r.files), slices.Sorted(maps.Keys(r.matched))
+}
+
+func (r *reach) restore(files, reached []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range files {
+		r.add(f)
+	}
+	for _, location := range reached {
+		if r.matched == nil {
+			r.matched = map[string]bool{}
+		}
+		r.matched[location] = true
+	}
+}
+
 func (r *reach) keep(rec *registry.Record) {
 	if r.matched == nil {
 		r.matched = map[string]bool{}
 	}
 	r.matched[rec.Location] = true
+	r.changes++
 }
 
 // Reach tells, by address, which skills with path conditions are within reach and which

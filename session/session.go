@@ -41,6 +41,7 @@ type Session struct {
 type state struct {
 	layers    Layers
 	effective Effective
+	revision  uint64
 }
 
 // New opens a session.
@@ -119,6 +120,13 @@ func (s *Session) Refresh() {
 // Effective returns what holds now. The caller must not change its slices.
 func (s *Session) Effective() Effective { return s.state.Load().effective }
 
+// Revision grows with each change of what State returns.
+func (s *Session) Revision() uint64 {
+	s.reach.mu.Lock()
+	defer s.reach.mu.Unlock()
+	return s.state.Load().revision + s.reach.changes
+}
+
 // Layers returns the patches in force, a value that is safe to keep.
 func (s *Session) Layers() Layers { return s.state.Load().layers }
 
@@ -177,7 +185,11 @@ func (s *Session) Close() error {
 // swap makes l what readers see. Hooks that l has no more are out of force before.
 func (s *Session) swap(l Layers) {
 	_ = s.syncHooks(l) // lay told of hooks that cannot be registered
-	s.state.Store(&state{layers: l, effective: Derive(s.o.Base, l, s.o.Dialect)})
+	next := &state{layers: l, effective: Derive(s.o.Base, l, s.o.Dialect)}
+	if now := s.state.Load(); now != nil {
+		next.revision = now.revision + 1
+	}
+	s.state.Store(next)
 }
 
 // nextSeq numbers patches and sets.

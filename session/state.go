@@ -23,6 +23,11 @@ type State struct {
 	Session string  `json:"session"`
 	Turns   int     `json:"turns"` // that were begun
 	Patches []Saved `json:"patches,omitempty"`
+
+	// Files that the session touched, and the locations of the skills that they or a person
+	// brought within reach; see Session.Touch.
+	Files   []string `json:"files,omitempty"`
+	Reached []string `json:"reached,omitempty"`
 }
 
 // Saved is one patch of the session layer: a skill's, or a host's or tool's.
@@ -63,6 +68,12 @@ type SavedSkill struct {
 	InResult   bool         `json:"in_result,omitempty"`
 	Preload    bool         `json:"preload,omitempty"`
 	OneShot    bool         `json:"one_shot,omitempty"`
+
+	// What the model was given, for a conversation that goes on with it: see State.Told.
+	Text   string `json:"text,omitempty"`
+	Again  string `json:"again,omitempty"`
+	Tokens int    `json:"tokens,omitempty"`
+	Lost   bool   `json:"lost,omitempty"` // the text is not whole in the conversation any more
 }
 
 // ResumeReport says what became of the patches of a State.
@@ -79,11 +90,19 @@ type ResumeProblem struct {
 }
 
 // State returns what Resume needs. The turn layer is not part of it.
-func (s *Session) State() State {
+func (s *Session) State() State { return s.saved(false) }
+
+// Told is State with the texts as the model was given them: after Resume the prompt is the
+// same, byte for byte, where the conversation goes on too. Without them the texts are made
+// anew.
+func (s *Session) Told() State { return s.saved(true) }
+
+func (s *Session) saved(texts bool) State {
 	s.mu.Lock()
 	turns := s.turns
 	s.mu.Unlock()
 	st := State{Schema: stateSchema, Session: s.id, Turns: turns}
+	st.Files, st.Reached = s.reach.saved()
 	for _, a := range s.Layers().session {
 		if a.hooksAlone() {
 			continue // its skill is over
@@ -93,6 +112,9 @@ func (s *Session) State() State {
 			v.Skill = &SavedSkill{
 				ID: k.ID, Name: k.Name, Source: k.SourceID, Trust: k.Trust, Scope: k.Scope, Digest: k.Digest, File: k.Record.Skill.File,
 				TextDigest: k.TextDigest, Args: k.Args, HasArgs: k.HasArgs, InResult: k.InResult, Preload: k.Preload, OneShot: k.OneShot,
+			}
+			if texts {
+				v.Skill.Text, v.Skill.Again, v.Skill.Tokens, v.Skill.Lost = k.Text, k.Again, k.Tokens, k.lost
 			}
 			st.Patches = append(st.Patches, v)
 			continue
@@ -129,6 +151,7 @@ func Resume(ctx context.Context, st State, o Options) (*Session, ResumeReport, e
 		return nil, ResumeReport{}, err
 	}
 	s.turns = st.Turns
+	s.reach.restore(st.Files, st.Reached)
 	r := resumption{s: s, turn: &Turn{s: s, snap: s.o.Snapshots.Snapshot(), resumes: true}}
 	for _, v := range st.Patches {
 		if err := ctx.Err(); err != nil {
@@ -251,6 +274,9 @@ func (r *resumption) activate(ctx context.Context, c *candidate, v Saved) error 
 		return err
 	}
 	c.act.Turn, c.act.At, c.act.Scope, c.act.InResult, c.act.Resumed = v.Turn, v.At, ScopeSession, k.InResult, true
+	if k.Text != "" {
+		c.act.Text, c.act.Again, c.act.Tokens, c.act.lost = k.Text, k.Again, k.Tokens, k.Lost
+	}
 	a := c.applied(r.turn, v.Set)
 	if v.Past {
 		a = a.pass()

@@ -102,3 +102,28 @@ func (t *todoTool) Call(_ context.Context, c Call) (Result, error) {
 		Structured: items,
 	}, nil
 }
+
+// State implements Stateful.
+func (t *todoTool) State() json.RawMessage {
+	items := t.list.Items()
+	if len(items) == 0 {
+		return nil
+	}
+	src, err := json.Marshal(items)
+	if err != nil {
+		return nil // texts and states: it cannot fail
+	}
+	return src
+}
+
+// Restore implements Stateful.
+func (t *todoTool) Restore(state json.RawMessage) error {
+	var items []Item
+	if err := json.Unmarshal(state, &items); err != nil || len(items) > maxTodo {
+		return fmt.Errorf("list of things to do: not one: %v", err)
+	}
+	t.list.mu.Lock()
+	defer t.list.mu.Unlock()
+	t.list.items = items
+	return nil
+}

@@ -115,3 +115,9 @@ type Tool interface {
 	Spec() Spec
 	Call(ctx context.Context, c Call) (Result, error)
 }
+
+// Stateful is a Tool with a state that belongs to the session and outlives its process.
+type Stateful interface {
+	State() json.RawMessage              // on one line; nil = nothing to keep
+	Restore(state json.RawMessage) error // what State gave in a former process
+}
