@@ -146,9 +146,8 @@ func (p *process) say(text string) *agent.End {
 // next is the request of one more turn.
 func (p *process) next() model.Request {
 	p.t.Helper()
-	n := len(p.m.requests)
 	p.say("what now")
-	return p.m.requests[n]
+	return p.m.requests[len(p.m.requests)-1]
 }
 
 var script = []string{"/other hello", "load it", "read it", "dig", "more: " + strings.Repeat("word ", 25_500), "and now"}
