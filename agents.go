@@ -181,6 +181,7 @@ func (s *Session) spawn(ctx context.Context, p agent.Spawn) (agent.Child, error)
 	o := s.o
 	o.ID, o.Resume, o.Kept, o.Confirm = "", nil, nil, p.Confirmer
 	o.Keep, o.Transcript = nil, nil
+	o.Placement = s.Placement()
 	child, err := s.engine.newSession(ctx, o, up)
 	if err != nil {
 		return agent.Child{}, err

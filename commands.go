@@ -3,6 +3,7 @@ package deft
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -140,6 +141,9 @@ func (r *runs) now() (*command.Runner, error) {
 	if o.Home == "" {
 		return nil, errNoHome
 	}
+	if !r.w.place.here() {
+		return nil, fmt.Errorf("%w: commands run at %s alone", sandbox.ErrUnavailable, r.w.place.name)
+	}
 	snap := r.w.view.Snapshot()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +161,7 @@ func (r *runs) now() (*command.Runner, error) {
 	}
 	runner, err := command.New(command.Options{
 		Box: c.Box, Roots: []string{o.Workspace}, Host: o.Environ, PassEnv: c.PassEnv, Home: o.Home, Own: c.Own,
-		Keep: skillFolders(snap), Read: c.Read, Write: c.Write, Session: session, Least: c.Least, TempRoot: c.TempRoot,
+		Keep: skillFolders(snap), Read: c.Read, Write: c.Write, Session: session, Least: r.w.place.least(c.Least), TempRoot: c.TempRoot,
 	})
 	if err != nil {
 		return nil, err

@@ -142,6 +142,13 @@ type Options struct {
 	// was granted, to tell later what changed; nil = nobody keeps them.
 	Trees func(tree skill.Digest) (skill.Tree, bool)
 
+	// Preference gives a person's preferences by key; asked when a session opens, for its
+	// placement: "placement", in dialect minara "computer.backend". nil = there are none.
+	Preference func(key string) string
+	// Backends are other machines on which tools of sessions run, by name; see
+	// SessionOptions.Placement.
+	Backends map[string]Backend
+
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
 	// Places are directories that are no sources and that Explain looks at too.

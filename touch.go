@@ -23,6 +23,8 @@ type work struct {
 	lent  bool             // the view is another session's
 	runs  *runs            // runs what its skills want to have run
 	spill *spill           // keeps what is too long for the model
+	place place            // where its tools run
+	todo  *toolset.Todo    // what the model means to do
 	notes toolset.Memories // that outlive the session where the host keeps them
 
 	mu   sync.Mutex
@@ -36,7 +38,7 @@ const maxTouched = 1000
 
 // newWork is what a session begins with; a sub-agent's looks at the view of its caller.
 func (e *Engine) newWork(up *upper) (*work, error) {
-	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up != nil}
+	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up != nil, todo: &toolset.Todo{}}
 	w.runs = &runs{e: e, w: w}
 	var err error
 	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {

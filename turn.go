@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/deftskills/deft/agent"
@@ -47,6 +48,12 @@ type SessionOptions struct {
 	ToolSources agent.ToolSources
 	// StrictStages bounds tools by the stages of each turn; see gate.Options.
 	StrictStages bool
+	// Placement is where the tools for files, shell and code run: local, sandbox or
+	// remote:NAME; "" = Options.Preference, or local. See PlacementLocal.
+	Placement string
+	// Pending are lines about what waits for a person, for the end of each prompt; nil =
+	// there are none.
+	Pending func() []string
 	// Identity is the first block of the prompt; "" = deft's own skeleton.
 	Identity string
 	// Project is the text of the project's AGENTS.md; see agent.ReadAgentsMD.
@@ -106,8 +113,9 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		}
 	}()
 	s := &Session{engine: e, work: w, o: o, blind: !up.sees(), shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
+	w.place = e.placeOf(o, w)
 	agents := s.forks(ctx, up)
-	tools := up.tools(e.newTools(w), e.skills)
+	tools := up.tools(w.place.tools(e.newTools(w)), e.skills)
 	table, err := agent.GateTableOf(&e.schemas, tools)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
@@ -143,7 +151,8 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep, Redact: e.vault.Hide,
-		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside, Placement: o.Transcript.Placement(),
+		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside,
+		Placement: w.place.name, Placed: w.place.able, Pending: s.pending,
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 	}
 	if s.kinds != nil {
@@ -257,7 +266,7 @@ func (e *Engine) Tools() []toolset.Spec {
 func (e *Engine) newTools(w *work) []toolset.Tool {
 	skills, files := e.skills, toolset.FileOptions{Workspace: e.o.Workspace, Denied: e.o.Rules.ReadDenied(e.paths())}
 	if w != nil {
-		files.Outputs = w.spill.dir
+		files.Outputs, files.Todo = w.spill.dir, w.todo
 		if e.o.SkillTools.Scripts == nil && skills.Scripts != nil {
 			skills.Scripts = scripts{e, w}
 		}
@@ -403,4 +412,20 @@ func within(view *search.View, away map[string]bool) *search.View {
 		return view
 	}
 	return search.NewView(func(address string) bool { return !away[address] && view.Has(address) })
+}
+
+// pending are the lines that end a prompt: what waits for a person, and what is left of
+// the list of things to do.
+func (s *Session) pending() (lines []string) {
+	if s.o.Pending != nil {
+		lines = s.o.Pending()
+	}
+	open := slices.DeleteFunc(s.work.todo.Items(), func(i toolset.Item) bool { return i.Status == toolset.Done })
+	for n, item := range open {
+		if n == 0 {
+			lines = append(lines, "To do, as you noted it:")
+		}
+		lines = append(lines, fmt.Sprintf("- [%s] %s", item.Status, item.Text))
+	}
+	return lines
 }

@@ -157,7 +157,7 @@ func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
 
 // admit puts the call to the hooks, to the gate, and to a person if the gate asks.
 func (t *turn) admit(p *pending) {
-	if t.unready(p) {
+	if t.displaced(p) || t.unready(p) {
 		return
 	}
 	word := t.before(p)

@@ -66,7 +66,8 @@ type Event struct {
 	Sub        *SubEvent        `json:"sub,omitempty"`
 	Compaction *Compaction      `json:"compaction,omitempty"`
 	Hook       *command.HookRun `json:"hook,omitempty"`
-	Signal     *SignalEvent     `json:"signal,omitempty"` // of turn_started, where a signal started it
+	Signal     *SignalEvent     `json:"signal,omitempty"`    // of turn_started, where a signal started it
+	Placement  string           `json:"placement,omitempty"` // of turn_started: where tools run
 	Route      *route.Result    `json:"-"`
 	Catalog    *catalog.Catalog `json:"-"`
 	Blocks     []Block          `json:"-"` // of model_started: the prompt as it is sent, without token counts

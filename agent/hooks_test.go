@@ -243,6 +243,13 @@ func TestArgumentsThatHooksChangeAreCheckedFromTheStart(t *testing.T) {
 	}
 	// A hook does not mend a call that the gate refuses: it does not even run.
 	ran := 0
+	// Where a tool runs is no argument, whoever writes it.
+	for _, key := range []string{"environment", "backend"} {
+		out, _ := run("look", `{}`, func(int, string) command.Result { return rewrites(`{"` + key + `":"local"}`) })
+		if !strings.HasPrefix(out[0], "bad_args|") {
+			t.Errorf("a hook sets %s: %q", key, out[0])
+		}
+	}
 	if out, _ := run("look", `{"nothing":1}`, func(int, string) command.Result { ran++; return rewrites(`{}`) }); !strings.HasPrefix(out[0], "bad_args|") || ran != 0 {
 		t.Errorf("%q after %d runs", out, ran)
 	}

@@ -190,7 +190,7 @@ func (t *turn) prompt() []Block {
 	return promptParts{
 		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
 		catalog: shown, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
-		signal: signalText(t.in.Signal, t.boundary), notes: t.notes, reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
+		signal: signalText(t.in.Signal, t.boundary), notes: slices.Concat(t.notes, t.waiting()), reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
 	}.blocks()
 }
 

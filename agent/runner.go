@@ -75,6 +75,12 @@ type Deps struct {
 	Project   string // text of the project's AGENTS.md, see ReadAgentsMD; "" = none
 	Dir       string // working directory of the tools, absolute
 	Placement string // where tools run, for the record; "" = local
+	// Placed says why a tool that runs at Placement cannot run there now, asked before each
+	// call; nil = every one can. What cannot run there runs nowhere.
+	Placed func(ctx context.Context, s toolset.Spec) error
+	// Pending are lines for the model about what waits for a person and what is to be done,
+	// asked before each step; nil = there are none.
+	Pending func() []string
 
 	// Spill keeps a tool's output that is too long for the model and returns a path
 	// under which the model can read it; nil = the middle of it is lost.

@@ -151,6 +151,14 @@ func signalText(s *route.Signal, boundary string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// waiting are the host's lines about what waits for a person and what is to be done.
+func (t *turn) waiting() []string {
+	if t.r.d.Pending == nil || t.in.task {
+		return nil
+	}
+	return t.r.d.Pending()
+}
+
 // signalEvent is what of the turn's signal is told, nil where there is none.
 func (t *turn) signalEvent() *SignalEvent {
 	s := t.in.Signal

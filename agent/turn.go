@@ -128,7 +128,7 @@ func (t *turn) begin() error {
 		stop()
 	}
 	t.writeTurn()
-	t.emit(Event{Type: TurnStarted, Text: t.in.Text, Signal: t.signalEvent()})
+	t.emit(Event{Type: TurnStarted, Text: t.in.Text, Signal: t.signalEvent(), Placement: t.r.d.Placement})
 	return nil
 }
 

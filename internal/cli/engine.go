@@ -62,6 +62,7 @@ func (r *run) options() deft.Options {
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(), Secrets: &secrets{r: r},
 	}
+	o.Preference = r.preference
 	o.Rules, o.Trees, o.Hooks = r.rules, r.keptTree, r.hooks
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
@@ -83,6 +84,12 @@ func (r *run) options() deft.Options {
 		o.Roots[id] = source.Override{Off: s.Enabled != nil && !*s.Enabled, Priority: s.Priority}
 	}
 	return o
+}
+
+// preference gives what the settings say of a key as they stand now.
+func (r *run) preference(key string) string {
+	c, _ := r.settingsFor(func(was bool) bool { return was })
+	return map[string]string{"placement": c.Placement, "computer.backend": c.Computer}[key]
 }
 
 // cooldown is the pause between two checks; the engine takes nothing for its default.

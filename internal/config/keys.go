@@ -111,6 +111,8 @@ type Config struct {
 	Policy      Policy
 	Commands    Commands // sandbox, inline, hooks
 	Web         Web      // web
+	Placement   string   // placement: where tools run; "" = local
+	Computer    string   // computer.backend: the same, in dialect minara
 	Hooks       []HookList
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
 	// folder's file only what is stricter counts.
@@ -170,6 +172,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, c.ruleSettings()...)
 	values = append(values, Setting{Key: "hooks", Value: orEmpty(c.Hooks)})
 	values = append(append(values, c.Tuning.settings()...), c.Commands.settings()...)
+	values = append(values, Setting{Key: "placement", Value: c.Placement}, Setting{Key: "computer.backend", Value: c.Computer})
 	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
 	for i := range values {
 		values[i].From = c.From(values[i].Key)

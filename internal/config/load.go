@@ -224,10 +224,21 @@ func (l *loader) keys() table {
 		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
 		"hooks": l.hooks,
 		"web":   l.webKeys,
+
+		"placement": l.text(&c.Placement, isPlacement, placements),
+		"computer":  sub(table{"backend": l.text(&c.Computer, isPlacement, placements)}),
 		"models": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table { return table{"*": l.provider} })
 		},
 	})
+}
+
+// placements are the words for where tools run.
+const placements = "local, sandbox or remote:NAME"
+
+func isPlacement(s string) bool {
+	name, remote := strings.CutPrefix(s, "remote:")
+	return s == "local" || s == "sandbox" || remote && name != ""
 }
 
 func (l *loader) boolean(into *bool) setter {
