@@ -62,7 +62,9 @@ func (e *Engine) placeOf(o SessionOptions, w *work) place {
 }
 
 // here reports whether the tools run on this machine.
-func (p place) here() bool { return p.name == "" || p.name == PlacementLocal || p.name == PlacementSandbox }
+func (p place) here() bool {
+	return p.name == "" || p.name == PlacementLocal || p.name == PlacementSandbox
+}
 
 // tools puts the backend's tools in the place of deft's own.
 func (p place) tools(own []toolset.Tool) []toolset.Tool {
