@@ -59,6 +59,7 @@
 //	transactions, the writer      update.go
 //	the schema's next number      migrate.go; add sql/*/NNNN_name.sql, expand before you
 //	                              contract, so that the release before can run beside
+//	notes, kinds of agents        memories.go, agents.go
 //	what the registry takes       load.go
 //	doctor                        check.go, aside.go
 package store

@@ -76,6 +76,7 @@ func (r *run) options() deft.Options {
 		o.Record = r
 	}
 	o.Web = &toolset.WebOptions{Private: c.Web.PrivateHosts}
+	o.Memories = notes{r}
 	o.Search.Embedder = r.vectors
 	if r.news != nil {
 		o.Report = r.news.finding

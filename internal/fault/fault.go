@@ -27,6 +27,7 @@ func Names() []string {
 		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move",
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync",
+		"memory.save", "agent.save",
 	}
 }
 

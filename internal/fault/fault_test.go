@@ -55,7 +55,7 @@ func TestArmedPointActsAtItsPassOnly(t *testing.T) {
 
 func TestNamesAreThePointsOfTheSource(t *testing.T) {
 	t.Parallel()
-	call := regexp.MustCompile(`fault\.(?:Point|Err)\("([a-z.]+)"\)|s\.update\(ctx, "([a-z.]+)"|s\.point\("([a-z.]+)"\)`)
+	call := regexp.MustCompile(`fault\.(?:Point|Err)\("([a-z.]+)"\)|s\.(?:update|write)\(ctx, "([a-z.]+)"|s\.point\("([a-z.]+)"\)`)
 	found := map[string]bool{}
 	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {

@@ -1,0 +1,28 @@
+-- Notes of models, by who they work for and where; and kinds of agents that a host keeps.
+-- Times are microseconds UTC.
+
+-- +goose Up
+CREATE TABLE memories (
+  tenant     TEXT NOT NULL DEFAULT 'local',
+  workspace  TEXT NOT NULL,
+  principal  TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  body       TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (tenant, workspace, principal, name)
+) STRICT, WITHOUT ROWID;
+
+-- body is the text of a definition, as it stands in a file.
+CREATE TABLE agent_definitions (
+  tenant     TEXT NOT NULL DEFAULT 'local',
+  id         TEXT NOT NULL,
+  version    INTEGER NOT NULL,
+  body       TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  updated_by TEXT NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+UPDATE meta SET value = '5' WHERE tenant = 'local' AND key = 'schema' AND CAST(value AS INTEGER) < 5;
+PRAGMA user_version = 5;
