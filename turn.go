@@ -127,7 +127,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	paths := e.paths()
 	paths.Readable = append(paths.Readable, w.spill.dir)
 	door, err := gate.New(gate.Options{
-		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Paths: paths,
+		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Dialect: e.o.Dialect, Paths: paths,
 		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {

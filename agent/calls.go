@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -152,6 +154,7 @@ func (t *turn) gateCall(id, name string, args json.RawMessage) gate.Call {
 		ID: id, Session: t.s.ID(), Turn: strconv.Itoa(t.number()), Trace: t.trace, Tool: name, Args: args,
 		Visible: visible, Origin: t.in.Origin, Principal: t.in.Principal, Stages: t.stages(),
 		Ceiling: t.in.Ceiling, Skills: t.s.ActiveSkills(), Placement: t.r.d.Placement, Dir: t.r.d.Dir,
+		Env: slices.Collect(maps.Keys(t.s.Effective().Env)),
 	}
 }
 
@@ -254,9 +257,10 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 		if t.carries() {
 			c.Fork = t.carryOut
 		}
+		run := t.handler(p)
 		go func() {
 			from := t.r.d.Now()
-			res := t.r.invoke(t.ctx, p.tool, c)
+			res := t.r.invoke(t.ctx, run, c)
 			done <- outcome{i, res, t.r.d.Now().Sub(from)}
 		}()
 	}
@@ -292,7 +296,7 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 const codeCancelled = "cancelled"
 
 // invoke calls one handler. It never panics and always has a result.
-func (r *Runner) invoke(ctx context.Context, tool toolset.Tool, c toolset.Call) (res toolset.Result) {
+func (r *Runner) invoke(ctx context.Context, run func(context.Context, toolset.Call) (toolset.Result, error), c toolset.Call) (res toolset.Result) {
 	fail := func(code, message string) toolset.Result {
 		return toolset.Result{Text: errorText(code, message, ""), Code: code, IsError: true}
 	}
@@ -302,7 +306,7 @@ func (r *Runner) invoke(ctx context.Context, tool toolset.Tool, c toolset.Call) 
 			res = fail("panic", "The tool broke down; what it did is not known.")
 		}
 	}()
-	res, err := tool.Call(ctx, c)
+	res, err := run(ctx, c)
 	switch {
 	case err == nil:
 		return res

@@ -180,6 +180,8 @@ type Runner struct {
 	begun map[string]bool            // sessions whose first turn has begun
 	kept  keeping                    // belongs to the turn that runs
 	last  map[string]Input           // whose account the newest turn of a session runs on
+
+	previews map[string]map[string]int // by session id: what was shown before it is done, and in which turn
 }
 
 // New returns a Runner. It fails for missing parts and for two tools of one name.
@@ -257,6 +259,7 @@ func (r *Runner) Forget(session string) {
 	delete(r.talks, session)
 	delete(r.begun, session)
 	delete(r.last, session)
+	delete(r.previews, session)
 	r.mu.Unlock()
 	r.d.Gate.Forget(session)
 }

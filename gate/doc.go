@@ -22,6 +22,7 @@
 //     active skills say of one call
 //   - shell_rules.go: a shell command under rules; shell_tier.go: its tier; shell_named.go:
 //     under a restricting list; shell_views.go, shell_options.go: wrappers, options
+//   - dialects.go: what a dialect does its own way
 //   - tools.go: the table of registered tools; args.go and canonical.go: their arguments
 //   - paths.go, protected.go: which files a file tool may touch and at what tier
 //   - record.go: rows and the append-only file they go to

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // Mode says how freely a gate allows. There is no mode that allows all.
@@ -41,6 +43,8 @@ type Options struct {
 	// CONFIRM_ONCE for evaluate, any tier for decide and manage; the greatest counts.
 	// Without a stage a person's turn has no bound and another one READ_ONLY.
 	StrictStages bool
+	// Dialect says whose manners count; "" = skill.Deft.
+	Dialect skill.Dialect
 	// Paths says which files are whose, for tools that name files.
 	Paths PathPolicy
 	// Rules is what the layers of configuration say of tools.
@@ -62,6 +66,7 @@ type policy struct {
 	auto       Tier
 	answerable bool
 	strict     bool // stages bound every call
+	loose      bool // stages bound none but by strict
 }
 
 // New returns a gate. It is safe for concurrent use.
@@ -204,7 +209,7 @@ func (f *facts) void() []string {
 func (e *engine) decideNow(ctx context.Context, c Call, anyArgs bool) (Decision, *facts) {
 	f := &facts{
 		call: c, tier: ManualOnly, ceiling: ManualOnly, autonomous: c.Origin.Autonomous(),
-		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable, e.o.StrictStages},
+		policy: policy{e.o.Mode, e.o.Auto, e.o.Answerable, e.o.StrictStages, manners[e.o.Dialect].loose},
 	}
 	if c.Ceiling != 0 {
 		f.ceiling = c.Ceiling.known()
@@ -235,7 +240,7 @@ func (e *engine) decideNow(ctx context.Context, c Call, anyArgs bool) (Decision,
 	f.refusal = e.refusal(f.call, s)
 	f.said = s.judge(append(e.rules.Rules[:len(e.rules.Rules):len(e.rules.Rules)], s.approved...))
 	f.leans = s.leans(f.said)
-	f.key = memoryKey(f.call, f.tool.Mark, s.memoryParts(dirs), e.o.Paths.Workspace)
+	f.key = e.memoryKey(f, s.memoryParts(dirs))
 	f.remembered = e.isRemembered(c.Session, f.key)
 	f.subject, f.object, f.workspace = s, object, e.o.Paths.Workspace
 	e.lookUp(ctx, f)
@@ -247,7 +252,7 @@ func (e *engine) verdict(f *facts) Decision {
 	d := decide(f)
 	d.Args = f.call.Args
 	if f.object != nil {
-		d.CallHash = callHash(f.call)
+		d.CallHash = f.callHash()
 		_, d.Secret = e.o.Redact.value(f.object)
 	}
 	if f.tier != ConfirmOnce || d.Code == CodeRuleAsk || d.Code == CodeHookAsk {
@@ -316,8 +321,12 @@ func pathReason(t Tier, write bool) string {
 
 // memoryKey is what a person's "for this session" stands for: this tool as it is, in these
 // directories of this workspace, with these skills active in these bytes.
-func memoryKey(c Call, mark string, dirs []string, workspace string) string {
-	return strings.Join([]string{c.Tool, mark, strings.Join(dirs, "|"), workspace, strings.Join(skillMarks(c), "|")}, "\x00")
+func (e *engine) memoryKey(f *facts, parts []string) string {
+	c := f.call
+	if manners[e.o.Dialect].coarse && len(f.tool.Paths) == 0 && f.tool.Shell == "" && len(parts) == 0 {
+		return c.Tool + "\x00" + f.tool.Mark
+	}
+	return strings.Join([]string{c.Tool, f.tool.Mark, strings.Join(parts, "|"), e.o.Paths.Workspace, strings.Join(skillMarks(c), "|")}, "\x00")
 }
 
 func skillMarks(c Call) []string {
@@ -330,17 +339,28 @@ func skillMarks(c Call) []string {
 }
 
 // callHash identifies what a person is shown and what then runs.
-func callHash(c Call) string {
-	marks := make([]any, 0, len(c.Skills))
-	for _, m := range skillMarks(c) {
-		marks = append(marks, m)
-	}
-	head := canonical(map[string]any{"tool": c.Tool, "dir": c.Dir, "placement": c.Placement, "skills": marks})
+func (f *facts) callHash() string {
+	c := f.call
+	head, _ := json.Marshal(map[string]any{ // texts: it cannot fail
+		"tool": c.Tool, "mark": f.tool.Mark, "dir": c.Dir, "placement": c.Placement, "skills": skillMarks(c),
+		"env": slices.Sorted(slices.Values(c.Env)), "stdin": c.Stdin, "writes": f.writes(),
+	})
 	sum := sha256.New()
 	sum.Write(head)
 	sum.Write([]byte{0}) // JSON holds no NUL: the two parts cannot run together
 	sum.Write(c.Args)
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// writes are the files that a call would change, with links followed.
+func (f *facts) writes() []string {
+	var out []string
+	for _, t := range f.files {
+		if t.write {
+			out = append(out, t.real)
+		}
+	}
+	return out
 }
 
 func (e *engine) row(c Call, d Decision) Row {

@@ -121,7 +121,9 @@ type Call struct {
 	Stages                   []string
 	Ceiling                  Tier // 0 = ManualOnly
 	Skills                   []ActiveSkill
-	Placement, Dir           string // where it will run; Dir is absolute
+	Placement, Dir           string   // where it will run; Dir is absolute
+	Env                      []string // names of the variables that it is given beside the usual ones
+	Stdin                    string   // SHA-256 of what it reads, where that is known; "" = it is not, or nothing
 	Hook                     HookWord
 }
 

@@ -68,7 +68,9 @@ var rows = [...]row{
 		func(f *facts) string { return fmt.Sprintf("%s is above this turn's ceiling %s", f.tier, f.ceiling) }},
 	{Deny, CodePlanMode, func(f *facts) bool { return f.policy.mode == Plan && f.tier > ReadOnly },
 		func(*facts) string { return "plan mode runs READ_ONLY tools alone" }},
-	{Deny, CodeStageDiscover, func(f *facts) bool { return f.autonomous && f.tier > ReadOnly && onlyDiscover(f.call.Stages) },
+	{Deny, CodeStageDiscover, func(f *facts) bool {
+		return f.autonomous && !f.policy.loose && f.tier > ReadOnly && onlyDiscover(f.call.Stages)
+	},
 		func(*facts) string { return "no person is there and the turn has no stage beyond discover" }},
 	{Deny, CodeStageCeiling, func(f *facts) bool { return f.policy.strict && f.tier > stageCeiling(f.call.Stages, f.autonomous) },
 		func(f *facts) string {

@@ -121,3 +121,11 @@ type Stateful interface {
 	State() json.RawMessage              // on one line; nil = nothing to keep
 	Restore(state json.RawMessage) error // what State gave in a former process
 }
+
+// Previewer is a Tool that shows before it acts: a call without "confirm": true in its
+// arguments goes to Preview, one with it to Call, and only where the same arguments were
+// shown in an earlier turn. The gate is asked about either call, as about any other.
+type Previewer interface {
+	// Preview returns what Call would do and changes nothing.
+	Preview(ctx context.Context, c Call) (Result, error)
+}
