@@ -52,10 +52,12 @@ func (l Limits) withDefaults() Limits {
 		l.Entries = 10_000
 	}
 	if l.Depth == 0 {
-		l.Depth = 16
+		l.Depth = defaultDepth
 	}
 	return l
 }
+
+const defaultDepth = 16
 
 // freeOut is how much an archive may unpack to whatever its ratio.
 const freeOut = 1 << 20
@@ -72,7 +74,7 @@ type reading struct {
 	in    int64
 	out   int64
 	count int
-	paths paths
+	paths Paths
 	files map[string]File
 	links map[string]string // path to where it leads
 	notes []string
@@ -81,7 +83,8 @@ type reading struct {
 // Read reads a zip, a tar or a gzipped tar; which one, its first bytes say. One folder
 // that holds everything is taken off, unless a SKILL.md lies in it.
 func Read(data []byte, l Limits) (Contents, error) {
-	r := &reading{l: l.withDefaults(), in: int64(len(data)), files: map[string]File{}, links: map[string]string{}}
+	l = l.withDefaults()
+	r := &reading{l: l, paths: Paths{Depth: l.Depth}, in: int64(len(data)), files: map[string]File{}, links: map[string]string{}}
 	if r.in > r.l.In {
 		return Contents{}, fmt.Errorf("%w: %d bytes, at most %d", ErrLimit, r.in, r.l.In)
 	}
@@ -147,7 +150,7 @@ func (r *reading) entry(name string, dir bool) error {
 	if r.count++; r.count > r.l.Entries {
 		return tooMany(r.l)
 	}
-	return r.paths.add(name, dir, r.l.Depth)
+	return r.paths.Add(name, dir)
 }
 
 func tooMany(l Limits) error { return fmt.Errorf("%w: more than %d entries", ErrLimit, l.Entries) }

@@ -32,15 +32,21 @@ func clean(name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
 }
 
-// paths are the names of one archive, to find those that one file system would take for
-// the same.
-type paths struct {
+// Paths are the names of one archive or tree, to find those that one file system would
+// take for the same.
+type Paths struct {
+	Depth int               // parts that a path may have; 0 = 16
 	spelt map[string]string // folded path of a file or folder to its spelling
 	isDir map[string]bool   // by spelling; only a folder may be named twice
 }
 
-// add checks one name against the rules and against those before it.
-func (p *paths) add(name string, dir bool, depth int) error {
+// Add checks one name against the rules and against those before it. The error is
+// ErrBadEntry.
+func (p *Paths) Add(name string, dir bool) error {
+	depth := p.Depth
+	if depth == 0 {
+		depth = defaultDepth
+	}
 	if p.spelt == nil {
 		p.spelt, p.isDir = map[string]string{}, map[string]bool{}
 	}

@@ -1,0 +1,11 @@
+// Package fetch gets what a source names, as bytes: a commit of a git repository, an
+// archive or a file over https.
+//
+// What belongs here: the ways to fetch, the addresses that may be dialled, and the
+// bounds of each. What may not come in: what a skill is, choosing, and writing anywhere
+// but a private temporary folder. Nothing fetched is run: no hook, filter, submodule or
+// script of a repository, since nothing is ever checked out.
+//
+// To change how git is called open git.go; how its objects become files, tree.go; the
+// rules of https, http.go.
+package fetch

@@ -1,0 +1,308 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/internal/dialled"
+)
+
+// Git fetches repositories with the git program.
+type Git struct {
+	Program string                   // absolute path of git, 2.30 or later
+	Env     func(name string) string // of the process, of which git gets only what it needs
+	Private []string                 // hosts, or host:port, that may lie in a private network
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	Temp    string // where repositories are kept while they are read; "" = the system's
+	// CA is a file of certificates that are believed besides the system's; "" = none.
+	CA     string
+	Limits Limits
+}
+
+// Ref is a name of a repository and the commit that it stands for.
+type Ref struct {
+	Name   string // short: main, v1.2; "HEAD" for the default branch
+	Commit string
+}
+
+const gitBytes = 256 << 20
+
+// settings hold whatever the repository or the machine says: nothing of a repository
+// is run, and nothing but what is fetched is believed.
+var settings = []string{
+	"core.hooksPath=/dev/null", "core.symlinks=false", "core.fsmonitor=false", "protocol.ext.allow=never",
+	"fetch.fsckObjects=true", "http.followRedirects=false", "gc.auto=0", "submodule.recurse=false", "core.askPass=",
+	"credential.interactive=never", "uploadpack.packObjectsHook=", "advice.detachedHead=false", "init.defaultBranch=main",
+}
+
+// Refs lists the names of a repository, HEAD first.
+func (g *Git) Refs(ctx context.Context, address string) ([]Ref, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.Limits.withDefaults().Time)
+	defer cancel()
+	pinned, err := g.pin(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	out, err := g.run(ctx, "", pinned, "ls-remote", "--", address)
+	if err != nil {
+		return nil, err
+	}
+	return refsOf(string(out)), nil
+}
+
+// refsOf reads what ls-remote prints. A tag that has an object of its own stands for
+// the commit that it names.
+func refsOf(out string) []Ref {
+	var refs []Ref
+	at := map[string]int{}
+	for line := range strings.Lines(out) {
+		commit, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok || !hexCommit(commit) {
+			continue
+		}
+		name, peeled := strings.CutSuffix(name, "^{}")
+		short := name
+		for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
+			short = strings.TrimPrefix(short, prefix)
+		}
+		if strings.HasPrefix(short, "refs/") {
+			continue // requests for review, notes
+		}
+		if i, seen := at[name]; seen && peeled {
+			refs[i].Commit = commit
+			continue
+		}
+		at[name] = len(refs)
+		refs = append(refs, Ref{short, commit})
+	}
+	return refs
+}
+
+func hexCommit(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// Fetch gets the tree of one commit, or what of it lies below dir. commit is one of
+// Refs, or what a person wrote; ref is asked for where the server gives no bare commits.
+func (g *Git) Fetch(ctx context.Context, address, ref, commit, dir string) (f Fetched, err error) {
+	l := g.Limits.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, l.Time)
+	defer cancel()
+	pinned, err := g.pin(ctx, address)
+	if err != nil {
+		return Fetched{}, err
+	}
+	repo, err := os.MkdirTemp(g.Temp, "deft-git-")
+	if err != nil {
+		return Fetched{}, fmt.Errorf("git: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(repo)) }()
+	if _, err := g.run(ctx, repo, nil, "init", "-q", "--bare", "."); err != nil {
+		return Fetched{}, err
+	}
+	watched, stop := g.watch(ctx, repo, l)
+	defer stop()
+	if _, err = g.run(watched, repo, pinned, fetchArgs(address, commit)...); err != nil && ref != "" && context.Cause(watched) == nil {
+		_, err = g.run(watched, repo, pinned, fetchArgs(address, ref)...)
+	}
+	if err != nil {
+		if cause := context.Cause(watched); errors.Is(cause, ErrLimit) {
+			return Fetched{}, cause
+		}
+		return Fetched{}, err
+	}
+	head, err := g.run(ctx, repo, nil, "rev-parse", "--verify", "FETCH_HEAD^{commit}")
+	if err != nil {
+		return Fetched{}, err
+	}
+	f.Commit = strings.TrimSpace(string(head))
+	if hexCommit(commit) && commit != f.Commit {
+		return Fetched{}, fmt.Errorf("%w: %s gave commit %s where %s was asked for", ErrUnreachable, address, f.Commit, commit)
+	}
+	err = g.export(ctx, repo, dir, l, &f)
+	return f, err
+}
+
+func fetchArgs(address, what string) []string {
+	return []string{"fetch", "-q", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph", "--", address, what}
+}
+
+// watch ends a fetch that takes more of the disk than it may.
+func (g *Git) watch(ctx context.Context, repo string, l Limits) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if sizeOf(repo) > l.bytes(gitBytes) {
+					cancel(fmt.Errorf("%w: the repository is larger than %d bytes", ErrLimit, l.bytes(gitBytes)))
+				}
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil); <-done }
+}
+
+func sizeOf(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil // what git has just renamed is counted the next time
+	})
+	return n
+}
+
+// pin resolves the host of an https address, refuses one in a private network, and
+// returns the settings that have git dial exactly what was looked at.
+func (g *Git) pin(ctx context.Context, address string) ([]string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, nil // ssh asks its own configuration where to go
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	}
+	if dialled.Listed(g.Private, net.JoinHostPort(u.Hostname(), port)) {
+		return nil, nil
+	}
+	resolve := g.Resolve
+	if resolve == nil {
+		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	addrs, err := resolve(ctx, u.Hostname())
+	if err != nil || len(addrs) == 0 {
+		return nil, fmt.Errorf("%w: %s has no address: %w", ErrUnreachable, u.Hostname(), err)
+	}
+	var texts []string
+	for _, a := range addrs {
+		if !dialled.Public(a) {
+			return nil, fmt.Errorf("%w: %s resolves to %s", ErrPrivate, u.Hostname(), a.Unmap())
+		}
+		texts = append(texts, a.Unmap().String())
+	}
+	return []string{"-c", "http.curloptResolve=" + u.Hostname() + ":" + port + ":" + strings.Join(texts, ",")}, nil
+}
+
+// tokens answer for their own host alone.
+var tokens = map[string][]string{"github.com": {"GITHUB_TOKEN", "GH_TOKEN"}, "gitlab.com": {"GITLAB_TOKEN"}}
+
+func (g *Git) environment(address string) []string {
+	allowed := "https:ssh"
+	switch {
+	case strings.HasPrefix(address, "http://"):
+		allowed = "http:https:ssh"
+	case filepath.IsAbs(address):
+		allowed = "file"
+	}
+	env := []string{
+		"GIT_ALLOW_PROTOCOL=" + allowed, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
+		"GIT_LFS_SKIP_SMUDGE=1", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C",
+		"GIT_SSH_COMMAND=ssh -oBatchMode=yes -oClearAllForwardings=yes -oPermitLocalCommand=no",
+	}
+	if g.CA != "" {
+		env = append(env, "GIT_SSL_CAINFO="+g.CA)
+	}
+	if g.Env == nil {
+		return env
+	}
+	for _, name := range []string{"PATH", "HOME", "SSH_AUTH_SOCK", "SystemRoot"} {
+		if v := g.Env(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" {
+		return env
+	}
+	for _, name := range tokens[u.Hostname()] {
+		if v := g.Env(name); v != "" && !strings.ContainsAny(v, "\r\n") {
+			// The value stays out of the arguments, which any process may read.
+			return append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.https://"+u.Host+"/.extraHeader",
+				"GIT_CONFIG_VALUE_0=Authorization: Basic "+basic("x-access-token", v))
+		}
+	}
+	return env
+}
+
+// run starts git with its own argument list, never a shell.
+func (g *Git) run(ctx context.Context, dir string, pinned []string, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	cmd := g.command(ctx, dir, pinned, args...)
+	cmd.Stdout = &limited{w: &out, left: maxListing}
+	var stderr bytes.Buffer
+	cmd.Stderr = &limited{w: &stderr, left: 64 << 10}
+	if err := cmd.Run(); err != nil {
+		return nil, g.explain(ctx, args, stderr.String(), err)
+	}
+	return out.Bytes(), nil
+}
+
+// maxListing is how much git may print of refs or of a tree, in bytes.
+const maxListing = 64 << 20
+
+func (g *Git) command(ctx context.Context, dir string, pinned []string, args ...string) *exec.Cmd {
+	argv := slices.Clone(pinned)
+	for _, s := range settings {
+		argv = append(argv, "-c", s)
+	}
+	cmd := exec.CommandContext(ctx, g.Program, append(argv, args...)...)
+	cmd.Dir = dir
+	address := ""
+	if at := slices.Index(args, "--"); at >= 0 && at+1 < len(args) {
+		address = args[at+1]
+	}
+	cmd.Env = g.environment(address)
+	ownGroup(cmd)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// explain turns git's last line into an error. What it says comes from a server too:
+// the caller prints it as foreign text.
+func (g *Git) explain(ctx context.Context, args []string, stderr string, err error) error {
+	if ctx.Err() != nil {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			return fmt.Errorf("%w: git %s took too long", ErrTimeout, args[0])
+		}
+		return context.Cause(ctx)
+	}
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	for _, l := range lines {
+		if strings.HasPrefix(l, "fatal: ") {
+			last = strings.TrimPrefix(l, "fatal: ")
+			break
+		}
+	}
+	switch {
+	case strings.Contains(last, "couldn't find remote ref"), strings.Contains(last, "not our ref"), strings.Contains(last, "no such remote ref"):
+		return fmt.Errorf("%w: %s", ErrNoRef, last)
+	case last == "":
+		return fmt.Errorf("%w: git %s: %w", ErrUnreachable, args[0], err)
+	}
+	return fmt.Errorf("%w: git %s: %s", ErrUnreachable, args[0], last)
+}

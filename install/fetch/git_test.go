@@ -1,0 +1,266 @@
+package fetch_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deftskills/deft/install/fetch"
+)
+
+// repository is a real one, served by git's own server over https on loopback.
+type repository struct {
+	t   *testing.T
+	dir string // the work tree
+	url string
+	git *fetch.Git
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal("git is needed: ", err)
+	}
+	return git
+}
+
+func serve(t *testing.T) *repository {
+	t.Helper()
+	root := t.TempDir()
+	r := &repository{t: t, dir: filepath.Join(root, "team", "repo")}
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.run("init", "-q", "-b", "main")
+	r.run("config", "uploadpack.allowAnySHA1InWant", "true")
+	git := program(t)
+	backend := &cgi.Handler{
+		Path: git, Args: []string{"http-backend"}, Dir: root,
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+	}
+	server := httptest.NewTLSServer(backend)
+	t.Cleanup(server.Close)
+	ca := filepath.Join(root, "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.url = server.URL + "/team/repo/.git"
+	r.git = &fetch.Git{
+		Program: git, Env: func(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] },
+		Private: []string{strings.TrimPrefix(server.URL, "https://")}, Temp: t.TempDir(), CA: ca,
+	}
+	return r
+}
+
+func (r *repository) run(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command(program(r.t), args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_ALLOW_PROTOCOL=file")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r *repository) write(name, data string, mode os.FileMode) {
+	r.t.Helper()
+	at := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(data), mode); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repository) commit() string {
+	r.t.Helper()
+	r.run("add", "-A")
+	r.run("commit", "-q", "-m", "x")
+	return r.run("rev-parse", "HEAD")
+}
+
+func names(f fetch.Fetched) string {
+	var s []string
+	for _, file := range f.Files {
+		mark := ""
+		if file.Exec {
+			mark = "*"
+		}
+		s = append(s, file.Path+mark)
+	}
+	return strings.Join(s, " ")
+}
+
+func codes(f fetch.Fetched) string {
+	var s []string
+	for _, n := range f.Notes {
+		s = append(s, n.Code+":"+n.Path)
+	}
+	return strings.Join(s, " ")
+}
+
+func TestACommitComesOutAsItsFiles(t *testing.T) {
+	t.Parallel()
+	r := serve(t)
+	r.write("skills/a/SKILL.md", "---\r\nname: a\r\n---\r\n", 0o644)
+	r.write("skills/a/run.sh", "#!/bin/sh\n", 0o755)
+	r.write("skills/a/raw.bin", "\x00\xff\n", 0o644)
+	r.write(".gitattributes", "* text=auto eol=lf\n*.bin filter=lfs\n", 0o644)
+	r.write("big.dat", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", 0o644)
+	if err := os.Symlink("skills/a/SKILL.md", filepath.Join(r.dir, "inside")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../out", filepath.Join(r.dir, "outside")); err != nil {
+		t.Fatal(err)
+	}
+	first := r.commit()
+	r.run("branch", "feature/x")
+	r.run("tag", "-a", "v1", "-m", "v1")
+	r.write("skills/a/SKILL.md", "---\nname: a\n---\nsecond\n", 0o644)
+	second := r.commit()
+
+	refs, err := r.git.Refs(t.Context(), r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(refs)
+	for _, want := range []string{"{HEAD " + second, "{main " + second, "{feature/x " + first, "{v1 " + first} {
+		if !strings.Contains(got, want) {
+			t.Errorf("refs %s: no %s", got, want)
+		}
+	}
+	whole, err := r.git.Fetch(t.Context(), r.url, "feature/x", first, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Commit != first || names(whole) != ".gitattributes big.dat skills/a/SKILL.md skills/a/raw.bin skills/a/run.sh* inside" {
+		t.Errorf("%s %s", whole.Commit, names(whole))
+	}
+	if codes(whole) != "fetch_lfs_pointer:big.dat fetch_link:outside" {
+		t.Errorf("notes %s", codes(whole))
+	}
+	part, err := r.git.Fetch(t.Context(), r.url, "main", second, "skills/a")
+	if err != nil || names(part) != "SKILL.md raw.bin run.sh*" || string(part.Files[0].Data) != "---\nname: a\n---\nsecond\n" || string(part.Files[1].Data) != "\x00\xff\n" {
+		t.Errorf("%s %v", names(part), err)
+	}
+	if _, err := r.git.Fetch(t.Context(), r.url, "main", second, "skills/b"); !errors.Is(err, fetch.ErrNoDir) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if _, err := r.git.Fetch(t.Context(), r.url, "nowhere", "nowhere", ""); !errors.Is(err, fetch.ErrNoRef) {
+		t.Errorf("a branch that is not there: %v", err)
+	}
+	if left, err := os.ReadDir(r.git.Temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// A repository can carry hooks, filters and submodules. None of them is run or followed.
+func TestNothingOfARepositoryIsRun(t *testing.T) {
+	t.Parallel()
+	r := serve(t)
+	mark := filepath.Join(t.TempDir(), "ran")
+	r.write("SKILL.md", "x", 0o644)
+	r.write(".gitattributes", "* filter=evil\n", 0o644)
+	r.write(".githooks/post-checkout", "#!/bin/sh\ntouch "+mark+"\n", 0o755)
+	r.write(".gitmodules", "[submodule \"s\"]\n\tpath = s\n\turl = ext::sh -c \"touch "+mark+"\"\n", 0o644)
+	sub := r.commit()
+	r.run("update-index", "--add", "--cacheinfo", "160000,"+sub+",s")
+	r.run("commit", "-q", "-m", "sub")
+	for _, hook := range []string{"post-checkout", "post-merge", "reference-transaction", "post-index-change"} {
+		r.write(".git/hooks/"+hook, "#!/bin/sh\ntouch "+mark+"\n", 0o755)
+	}
+	for _, address := range []string{r.url, r.dir} {
+		f, err := r.git.Fetch(t.Context(), address, "main", "main", "")
+		if err != nil || !strings.Contains(codes(f), "fetch_submodule:s") || !strings.Contains(names(f), "SKILL.md") {
+			t.Errorf("%s: %s %s %v", address, names(f), codes(f), err)
+		}
+	}
+	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something of the repository ran: %v", err)
+	}
+	for _, bad := range []string{"ext::sh -c 'touch " + mark + "'", "--upload-pack=touch " + mark, "fd::7"} {
+		if _, err := r.git.Fetch(t.Context(), bad, "main", "main", ""); err == nil {
+			t.Errorf("%s: fetched", bad)
+		}
+	}
+	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an address ran something: %v", err)
+	}
+}
+
+func TestAPrivateAddressIsNotDialled(t *testing.T) {
+	t.Parallel()
+	g := &fetch.Git{Program: program(t), Temp: t.TempDir()}
+	for _, a := range []string{"127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "::ffff:127.0.0.1", "100.64.0.1", "fd00::1", "64:ff9b::7f00:1"} {
+		g.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr(a)}, nil
+		}
+		if _, err := g.Refs(t.Context(), "https://files.example/x.git"); !errors.Is(err, fetch.ErrPrivate) || !strings.Contains(err.Error(), "files.example") {
+			t.Errorf("%s: %v", a, err)
+		}
+	}
+}
+
+// The address that was looked at is the one that is dialled: a name that answers
+// otherwise the second time gains nothing.
+func TestTheNameIsNotResolvedASecondTime(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	g := &fetch.Git{Program: program(t), Temp: t.TempDir(), Limits: fetch.Limits{Time: 0}}
+	g.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+		asked++
+		return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil // reserved for texts: refused
+	}
+	if _, err := g.Refs(t.Context(), "https://files.example/x.git"); !errors.Is(err, fetch.ErrPrivate) || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
+func TestARedirectOfARepositoryIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	r := serve(t)
+	r.write("SKILL.md", "x", 0o644)
+	r.commit()
+	redirect := httptest.NewTLSServer(http.RedirectHandler(r.url+"/info/refs?service=git-upload-pack", http.StatusFound))
+	defer redirect.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: redirect.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := *r.git
+	g.CA, g.Private = ca, append(g.Private, strings.TrimPrefix(redirect.URL, "https://"))
+	if _, err := g.Refs(t.Context(), redirect.URL+"/team/repo/.git"); !errors.Is(err, fetch.ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestARepositoryThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	r := serve(t)
+	for i := range 5 {
+		r.write(fmt.Sprintf("f%d", i), strings.Repeat(fmt.Sprint(i), 1000), 0o644)
+	}
+	commit := r.commit()
+	for what, l := range map[string]fetch.Limits{"files": {Entries: 4}, "bytes": {Bytes: 4000}} {
+		g := *r.git
+		g.Limits = l
+		if _, err := g.Fetch(t.Context(), r.url, "main", commit, ""); !errors.Is(err, fetch.ErrLimit) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
