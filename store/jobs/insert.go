@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -115,12 +116,15 @@ func (q *Queue) insert(ctx context.Context, t tx, j Job, f Firing) (r Receipt, e
 	return r, err
 }
 
+// traceForm is what a caller's trace id must look like to name a turn.
+var traceForm = regexp.MustCompile(`^[A-Za-z0-9_-]{4,64}$`)
+
 // name draws the ids of a firing. The caller's trace id is taken if nobody has it.
 func (q *Queue) name(ctx context.Context, c conn, f Firing) (r Receipt, err error) {
 	if r.ID, err = q.newID(); err != nil {
 		return r, err
 	}
-	if f.TraceID != "" {
+	if traceForm.MatchString(f.TraceID) {
 		var taken int64
 		if err := one(ctx, c, "SELECT count(*) FROM workflow_instances WHERE tenant = 'local' AND trace_id = $1", []any{f.TraceID}, &taken); err != nil {
 			return r, err
