@@ -24,7 +24,7 @@ import (
 // state meets its point twice: before the commit and after it ("@2").
 func Names() []string {
 	return []string{
-		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move",
+		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move", "queue.insert", "queue.complete",
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync",
 		"memory.save", "agent.save",

@@ -29,6 +29,8 @@ var mayImport = map[string][]string{
 	"store":            {"skill"},
 	"store/storetest":  {"skill", "store"},
 	"internal/pgtest":  {}, // servers for tests
+	"store/jobs":       {"store"}, // its tests make the schema
+	"httpapi":          {"skill", "route", "store/jobs"},
 	"command":          {"skill", "command/sandbox"},
 	"command/sandbox":  {"skill"},
 	"install/scan":     {"skill"},
@@ -57,7 +59,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "store", "command", "command/sandbox", "install/scan", "mcpskills",
+		"internal/cli/text", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills",
 	},
 	"internal/cli/text": {},
 	"cmd/deft":          {"", "internal/cli"},

@@ -89,7 +89,8 @@ func (q *Queue) insert(ctx context.Context, t tx, j Job, f Firing) (r Receipt, e
 	}
 	key := q.dedupeKey(j, f, r.ID)
 	n, err := t.exec(ctx, "INSERT INTO workflow_instances (id, definition, definition_digest, trigger_kind, signal_id, dedupe_key,"+
-		" trace_id, parent_trace_id, status, attempt) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0) ON CONFLICT (tenant, dedupe_key) DO NOTHING",
+		" trace_id, parent_trace_id, status, attempt, replica, session, stop, error)"+
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, '', '', '', '') ON CONFLICT DO NOTHING",
 		r.ID, j.ID, j.digest(), f.Trigger, f.SignalID, key, r.TraceID, parent)
 	if err != nil {
 		return r, err
