@@ -54,6 +54,7 @@
 //	PostgreSQL                    postgres.go
 //	a table                       sql/, and the file named after what it keeps:
 //	                              states.go, profiles.go, trust.go, locations.go
+//	conversations                 sessions.go (rows), events.go (what was said)
 //	checksums                     table.go
 //	SQLite's connections          conn.go
 //	transactions, the writer      update.go

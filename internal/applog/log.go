@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -294,4 +295,23 @@ func (l *Log) Close() error {
 	}
 	l.done = true
 	return errors.Join(l.f.Close(), l.release())
+}
+
+// Remove removes a log with all its parts; ErrBusy while it is written. The lock's file
+// stays, as every lock's does.
+func Remove(ctx context.Context, path string, o Options) error {
+	o = o.withDefaults()
+	release, err := o.lock(ctx, strings.TrimSuffix(path, ".jsonl")+".lock")
+	if err != nil {
+		return err
+	}
+	// The one that is written goes first: parts without it are a log that a crash left.
+	err = os.Remove(path)
+	for n := 1; err == nil || missing(err); n++ {
+		if err = os.Remove(part(path, n)); missing(err) {
+			err = nil
+			break
+		}
+	}
+	return errors.Join(err, o.disk.sync(filepath.Dir(path)), release())
 }

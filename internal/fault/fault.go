@@ -26,7 +26,7 @@ func Names() []string {
 	return []string{
 		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move", "queue.insert", "queue.complete",
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
-		"session.append", "session.sync",
+		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save",
 	}
 }

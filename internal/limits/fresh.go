@@ -26,3 +26,9 @@ const (
 	ForkDepth  = 3        // forked skills in a row
 	ForkAnswer = 32 << 10 // bytes of an answer
 )
+
+// What a conversation may take on the disk, in bytes.
+const (
+	LogPart      = 64 << 20  // of one file, before the next begins
+	SessionBytes = 256 << 20 // of all, before nothing is added any more
+)
