@@ -120,14 +120,10 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	sink := e.o.Record
-	if sink == nil {
-		sink = unrecorded{}
-	}
 	paths := e.paths()
 	paths.Readable = append(paths.Readable, w.spill.dir)
 	door, err := gate.New(gate.Options{
-		Tools: table, Audit: sink, Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Dialect: e.o.Dialect, Paths: paths,
+		Tools: table, Audit: e.o.record(), Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Dialect: e.o.Dialect, Paths: paths,
 		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
 	})
 	if err != nil {
@@ -302,6 +298,13 @@ func (e *Engine) paths() gate.PathPolicy {
 		p.State = append(p.State, filepath.Clean(e.o.DataDir))
 	}
 	return p
+}
+
+func (o Options) record() gate.Sink {
+	if o.Record == nil {
+		return unrecorded{}
+	}
+	return o.Record
 }
 
 // unrecorded keeps nothing.
