@@ -58,7 +58,7 @@ type server struct {
 }
 
 func openServer(o Options) (*server, error) {
-	address := maskAddress(o.DB)
+	address := Masked(o.DB)
 	config, err := pgx.ParseConfig(o.DB)
 	if err != nil {
 		// The cause may repeat the address with its password.
@@ -98,11 +98,15 @@ func (s *server) pool(config *pgx.ConnConfig) *sql.DB {
 	}))
 }
 
-// maskAddress puts *** in place of every password of an address.
-func maskAddress(address string) string {
+// Masked returns the address of a database with *** in place of every password, as it may
+// be shown and logged. Of what is no address nothing but its scheme is left.
+func Masked(address string) string {
+	scheme, _, isAddress := strings.Cut(address, "://")
+	if !isAddress {
+		return address // a path
+	}
 	u, err := url.Parse(address)
 	if err != nil {
-		scheme, _, _ := strings.Cut(address, ":")
 		return scheme + "://***"
 	}
 	const mask = "***"

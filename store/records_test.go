@@ -179,7 +179,7 @@ func TestPasswordsOfAnAddressAreMasked(t *testing.T) {
 		"postgres://m%40e:s%2Fecret@host/db#secret":         "postgres://m%40e:***@host/db",
 		"postgres://me:sec ret@ho st/db":                    "postgres://***",
 	} {
-		if got := maskAddress(address); got != want {
+		if got := Masked(address); got != want {
 			t.Errorf("%s: %s", address, got)
 		}
 	}

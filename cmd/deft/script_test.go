@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,7 @@ import (
 	"github.com/deftskills/deft/internal/cli"
 	"github.com/deftskills/deft/internal/fault"
 	"github.com/deftskills/deft/internal/modeltest"
+	"github.com/deftskills/deft/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": armed}) }
@@ -70,8 +72,41 @@ func armed() {
 //	bye CODE                     ends its input and wants that exit code
 func TestStories(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+	params := stories()
+	params.Dir = filepath.Join("..", "..", "testdata", "script")
+	testscript.Run(t, params)
+}
+
+// TestStoriesOnPostgreSQL runs the stories of testdata/script/postgres, and those of what
+// a person decides once more, with the state in a database of a server. $DEFT_DB is its
+// address, with a password, and $DB is what is shown of it.
+func TestStoriesOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "testdata", "script")
+	files, err := filepath.Glob(filepath.Join(dir, "postgres", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("stories: %q, %v", files, err)
+	}
+	_ = pgtest.URL(t) // skips once, not in every story
+	params := stories()
+	params.Files = append(files, filepath.Join(dir, "switches.txtar"), filepath.Join(dir, "follow.txtar"), filepath.Join(dir, "minimax_switch.txtar"))
+	setup := params.Setup
+	params.Setup = func(env *testscript.Env) error {
+		u, err := url.Parse(pgtest.URL(t))
+		if err != nil {
+			return err
+		}
+		u.User = url.UserPassword("deft", "hush")
+		env.Setenv("DEFT_DB", u.String())
+		env.Setenv("DB", strings.Replace(u.String(), "hush", "***", 1))
+		return setup(env)
+	}
+	testscript.Run(t, params)
+}
+
+// stories are the surroundings of every story.
+func stories() testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: false,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_STORIES") != "",
@@ -96,7 +131,7 @@ func TestStories(t *testing.T) {
 			"serve": serve, "asked": asked, "waitasked": waitAsked,
 			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye,
 		},
-	})
+	}
 }
 
 func want(ts *testscript.TestScript, ok bool, use string) {

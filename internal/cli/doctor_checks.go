@@ -230,7 +230,7 @@ func (r *run) stateChecks(ctx context.Context, snap *registry.Snapshot) []check 
 	var list []check
 	s, err := r.openStore(ctx)
 	if err != nil {
-		return append(list, r.diagnosed(stateTrouble(r.storeFile(), err)))
+		return append(list, r.diagnosed(stateTrouble(r.storeName(), err)))
 	}
 	for _, d := range s.Check(ctx) {
 		list = append(list, r.diagnosed(d))

@@ -14,6 +14,8 @@ import (
 // globals are the flags that every verb has.
 type globals struct {
 	cwd, home, dialect, clients, lang string
+	db                                string
+	dbFrom                            config.From // who said db
 	sources                           []string
 	profile                           string
 	profileFrom                       config.From // who said profile
@@ -26,6 +28,7 @@ type globals struct {
 func (g *globals) bind(f *pflag.FlagSet) {
 	f.StringVarP(&g.cwd, "cwd", "C", "", "workspace `DIR`; default the current one")
 	f.StringVar(&g.home, "home", "", "`DIR` for everything that deft keeps; DEFT_HOME")
+	f.StringVar(&g.db, "db", "", "where state is kept: `URL` sqlite:PATH or postgres://…; DEFT_DB")
 	f.StringArrayVar(&g.sources, "source", nil, "more skills: directory, skill, SKILL.md or glob, as `[KIND=]PATH`; DEFT_SOURCES")
 	f.BoolVar(&g.onlySources, "only-sources", false, "no other skills than those of --source")
 	f.StringVar(&g.dialect, "dialect", "", "rules of another system, by `NAME`; DEFT_DIALECT")
@@ -61,6 +64,11 @@ func (g *globals) environment(env func(string) string) error {
 	if g.profile == "" {
 		g.profile = env("DEFT_PROFILE")
 		g.profileFrom = config.From{Level: config.Env, File: "DEFT_PROFILE"}
+	}
+	g.dbFrom = config.From{Level: config.Flag, File: "--db"}
+	if g.db == "" {
+		g.db = env("DEFT_DB")
+		g.dbFrom = config.From{Level: config.Env, File: "DEFT_DB"}
 	}
 	if list := env("DEFT_SOURCES"); list != "" {
 		sep := ":"

@@ -19,6 +19,10 @@ func (r *run) settings() {
 	// The state is opened only where there is something to trust.
 	_, project := r.settingsFiles()
 	r.managed = orElse(r.proc.Managed, config.ManagedFile(config.Places{Getenv: r.env, GOOS: r.proc.GOOS}))
+	if exists(project) {
+		// Where the state is kept stands in the person's own file.
+		r.config, _ = r.readSettings(false)
+	}
 	trusted := r.globals.trustProject || exists(project) && r.folderTrusted(context.Background())
 	c, diags := r.readSettings(trusted)
 	r.config = c
@@ -52,6 +56,10 @@ func (r *run) readSettings(trusted bool) (*config.Config, []skill.Diagnostic) {
 	if r.globals.clients != "" {
 		c.Clients = config.SplitList(r.globals.clients)
 		c.Mark("skills.clients", config.From{Level: config.Flag, File: "--clients"})
+	}
+	if r.globals.db != "" {
+		c.DB = r.globals.db
+		c.Mark("db", r.globals.dbFrom)
 	}
 	if r.globals.trustProject {
 		c.TrustProject = config.TrustAlways

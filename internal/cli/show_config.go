@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store"
 )
 
 func configVerb() verb {
@@ -33,7 +34,7 @@ func (r *run) showConfig(dirs, bounds bool) error {
 		Dirs        config.Dirs        `json:"dirs"`
 		Limits      []limit            `json:"limits"`
 		Diagnostics []skill.Diagnostic `json:"diagnostics"`
-	}{r.config.Settings(), r.dirs, allLimits(), r.diags}
+	}{r.shownSettings(), r.dirs, allLimits(), r.diags}
 	if all.Diagnostics == nil {
 		all.Diagnostics = []skill.Diagnostic{}
 	}
@@ -60,6 +61,17 @@ func (r *run) showConfig(dirs, bounds bool) error {
 	}
 	r.report(r.diags)
 	return nil
+}
+
+// shownSettings are the settings without the password of the database.
+func (r *run) shownSettings() []config.Setting {
+	all := r.config.Settings()
+	for i := range all {
+		if all[i].Key == "db" {
+			all[i].Value = store.Masked(r.database())
+		}
+	}
+	return all
 }
 
 func place(f config.From) string {

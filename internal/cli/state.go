@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/registry"
@@ -14,8 +15,20 @@ import (
 	"github.com/deftskills/deft/store"
 )
 
-// storeFile is where what a person decided is kept.
-func (r *run) storeFile() string { return filepath.Join(r.dirs.State, "deft.db") }
+// database is where what a person decided is kept: by flag, environment or the person's
+// settings, else a file of the state directory. It may hold a password.
+func (r *run) database() string {
+	if r.config != nil && r.config.DB != "" {
+		return r.config.DB
+	}
+	return "sqlite:" + filepath.Join(r.dirs.State, "deft.db")
+}
+
+// storeName is database for people.
+func (r *run) storeName() string {
+	name, _ := strings.CutPrefix(store.Masked(r.database()), "sqlite:")
+	return name
+}
 
 // openStore opens the state, once a run. A verb that does not declare writes, and a
 // dry run, cannot change it.
@@ -26,7 +39,7 @@ func (r *run) openStore(ctx context.Context) (*store.Store, error) {
 		return r.store, nil
 	}
 	s, err := store.Open(ctx, store.Options{
-		DB: r.storeFile(), ReadOnly: !r.verb.effects.writes || r.writing.dryRun,
+		DB: r.database(), ReadOnly: !r.verb.effects.writes || r.writing.dryRun,
 		Release: build().Version, Verb: r.verb.name, Now: r.proc.Now,
 	})
 	if err != nil {
@@ -83,7 +96,7 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 	st, err := d.r.load(ctx)
 	var out registry.Decisions
 	if err != nil {
-		out.Diagnostics = append(out.Diagnostics, stateTrouble(d.r.storeFile(), err))
+		out.Diagnostics = append(out.Diagnostics, stateTrouble(d.r.storeName(), err))
 	}
 	c, diags := d.r.settingsNow(st)
 	out.Diagnostics = append(out.Diagnostics, diags...)
@@ -230,6 +243,9 @@ func storeFailure(err error) *failure {
 		{store.ErrFull, Negative, ""},
 		{store.ErrCycle, Usage, ""},
 		{store.ErrInvalid, Usage, ""},
+		{store.ErrDSN, Usage, ""},
+		{store.ErrConflict, Busy, ""},
+		{store.ErrUnavailable, Network, "hint.state_away"},
 	} {
 		if errors.Is(err, known.err) {
 			code := store.Code(err)

@@ -103,9 +103,12 @@ type Config struct {
 	AgentSkills   map[string][]string // agents.NAME.skills of MiniMax Code; without an entry an agent has all
 	// Secrets are the variables that the person's own file binds to skills, skills.NAME.env,
 	// by the skill's name or name@source, then by the variable's.
-	Secrets     map[string]map[string]Secret
-	Network     []string // skills.NAME.network: allow, by NAME or NAME@SOURCE
-	Model       string   // PROVIDER/NAME; "" = choose
+	Secrets map[string]map[string]Secret
+	Network []string // skills.NAME.network: allow, by NAME or NAME@SOURCE
+	// DB is where state is kept, as package store reads it; it may hold a password. Only the
+	// person's own file says it. "" = a file of the state directory.
+	DB          string
+	Model       string // PROVIDER/NAME; "" = choose
 	Models      map[string]Provider
 	Permissions Permissions // rules for tools, of every file
 	Policy      Policy
@@ -166,6 +169,7 @@ func (c *Config) Settings() []Setting {
 		{Key: "skills.NAME.env", Value: c.Secrets},
 		{Key: "skills.NAME.network", Value: orEmpty(c.Network)},
 		{Key: "skills.profile", Value: orElse(c.Project.Profile, c.User.Profile)},
+		{Key: "db", Value: ""}, // package cli says it without its password
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},
 	}

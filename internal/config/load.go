@@ -222,6 +222,7 @@ func (l *loader) keys() table {
 			},
 		})),
 		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
+		"db":    l.database,
 		"hooks": l.hooks,
 		"web":   l.webKeys,
 
@@ -262,6 +263,18 @@ func (l *loader) text(into *string, valid func(string) bool, want string) setter
 		*into = v.Value
 		l.config.Mark(key, l.from(v))
 	}
+}
+
+// database takes an address. What is wrong with one is said without it: it may hold a
+// password.
+func (l *loader) database(key string, _, v *yaml.Node) {
+	const want = "sqlite:PATH or postgres://USER@HOST/NAME"
+	if scheme, _, ok := strings.Cut(v.Value, ":"); v.Kind != yaml.ScalarNode || !ok || !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme) {
+		l.bad(v, key+" is no address of a database; the default stays", "write "+want)
+		return
+	}
+	l.config.DB = v.Value
+	l.config.Mark(key, l.from(v))
 }
 
 // clients takes a list, or names by comma in one string.
