@@ -13,24 +13,35 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestCodesOfTiersOriginsStagesCeilingsAndRules holds the answer to every combination. A
-// run of equal answers over the 16 stage sets is written once, with its length.
-func TestCodesOfTiersOriginsStagesCeilingsAndRules(t *testing.T) {
+// TestCodesOfTiersOriginsGrantsStagesCeilingsAndRules holds the answer to every combination,
+// with a grant and without. A run of equal answers over the 16 stage sets is written once,
+// with its length; of the answers with a grant, the lines that differ.
+func TestCodesOfTiersOriginsGrantsStagesCeilingsAndRules(t *testing.T) {
 	t.Parallel()
 	tools := map[Tier]string{ReadOnly: "skill", ConfirmOnce: "note", AlwaysConfirm: "send", ManualOnly: "swap"}
 	var b strings.Builder
 	for _, verdict := range []Verdict{"", Allow, Ask, Deny} {
 		var rules []Rule
+		var grants []Grant
 		for _, tool := range tools {
 			if verdict != "" {
 				rules = append(rules, NewRule(verdict, tool))
 			}
+			grants = append(grants, testGrant(tool, func(g *Grant) { g.Tool = tool }))
 		}
-		g, _ := testGate(t, func(o *Options) { o.Rules.Rules = rules })
+		change := func(o *Options) { o.Rules.Rules = rules }
+		without, _, _ := grantGate(t, change)
+		with, _, _ := grantGate(t, change, grants...)
 		if verdict != "" {
 			fmt.Fprintf(&b, "with a rule to %s:\n", verdict)
 		}
-		writeCodes(&b, g, tools)
+		plain := codeLines(without, tools)
+		b.WriteString(strings.Join(plain, "\n") + "\n")
+		for i, line := range codeLines(with, tools) {
+			if line != plain[i] {
+				fmt.Fprintf(&b, "granted: %s\n", line)
+			}
+		}
 	}
 	const path = "testdata/codes.txt"
 	if *update {
@@ -48,8 +59,8 @@ func TestCodesOfTiersOriginsStagesCeilingsAndRules(t *testing.T) {
 	}
 }
 
-// writeCodes writes the answers of one gate.
-func writeCodes(b *strings.Builder, g Gate, tools map[Tier]string) {
+// codeLines are the answers of one gate.
+func codeLines(g Gate, tools map[Tier]string) (lines []string) {
 	stages := []string{"discover", "evaluate", "decide", "manage"}
 	for tier := ReadOnly; tier <= ManualOnly; tier++ {
 		for _, origin := range []Origin{Interactive, Cron, Webhook, Event, Workflow, "robot", ""} {
@@ -63,7 +74,7 @@ func writeCodes(b *strings.Builder, g Gate, tools map[Tier]string) {
 							names = append(names, s)
 						}
 					}
-					d := g.Explain(Call{Tool: tools[tier], Args: json.RawMessage("{}"), Origin: origin, Ceiling: ceiling, Stages: names})
+					d := g.Explain(Call{Tool: tools[tier], Args: json.RawMessage("{}"), Origin: origin, Principal: "job:btc", Ceiling: ceiling, Stages: names})
 					answer := string(d.Verdict) + " " + d.Code
 					if answer != last && n > 0 {
 						runs = append(runs, fmt.Sprintf("%d×%s", n, last))
@@ -72,8 +83,9 @@ func writeCodes(b *strings.Builder, g Gate, tools map[Tier]string) {
 					last = answer
 					n++
 				}
-				fmt.Fprintf(b, "%s %q ceiling %d: %s\n", tier, origin, ceiling, strings.Join(append(runs, fmt.Sprintf("%d×%s", n, last)), ", "))
+				lines = append(lines, fmt.Sprintf("%s %q ceiling %d: %s", tier, origin, ceiling, strings.Join(append(runs, fmt.Sprintf("%d×%s", n, last)), ", ")))
 			}
 		}
 	}
+	return lines
 }

@@ -16,32 +16,30 @@ func TestWhatHooksSayOnlyTightens(t *testing.T) {
 		{Verdict: Allow}, {Verdict: "approve", Code: "read_only"}, {Verdict: Ask, Reason: "r"}, {Verdict: Deny, Reason: "r"},
 		{Verdict: Deny, Code: CodeHookFailed}, {Verdict: Deny, Code: CodeHookLoop}, {Verdict: Deny, Code: CodeReadOnly},
 	}
-	for range 20 { // a hundred draws each
-		rapid.Check(t, func(t *rapid.T) {
-			g, sink := drawGate(t, table)
-			c := drawCall(t)
-			without := g.Explain(c)
-			c.Hook = rapid.SampledFrom(words).Draw(t, "word")
-			with, err := g.Check(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			says := c.Hook.Verdict == Ask || c.Hook.Verdict == Deny
-			switch {
-			case len(c.Args) == 0: // without arguments Explain answers for all of them
-			case severity(with) < severity(without):
-				t.Fatalf("%s without hooks, %s with %+v", without.Verdict, with.Verdict, c.Hook)
-			case !says && (with.Verdict != without.Verdict || with.Code != without.Code):
-				t.Fatalf("%+v changes %s to %s", c.Hook, without.Code, with.Code)
-			}
-			if c.Hook.Verdict == Deny && with.Verdict != Deny || len(sink.rows) != 1 {
-				t.Fatalf("%s, %d rows", with.Verdict, len(sink.rows))
-			}
-			if c.Hook.Verdict == Ask && with.Verdict == Allow && with.BypassedBy == "" {
-				t.Fatalf("asked about, and allowed: %+v", with)
-			}
-		})
-	}
+	rapid.Check(t, func(t *rapid.T) {
+		g, sink := drawGate(t, table)
+		c := drawCall(t)
+		without := g.Explain(c)
+		c.Hook = rapid.SampledFrom(words).Draw(t, "word")
+		with, err := g.Check(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := c.Hook.Verdict == Ask || c.Hook.Verdict == Deny
+		switch {
+		case len(c.Args) == 0: // without arguments Explain answers for all of them
+		case severity(with) < severity(without):
+			t.Fatalf("%s without hooks, %s with %+v", without.Verdict, with.Verdict, c.Hook)
+		case !says && (with.Verdict != without.Verdict || with.Code != without.Code):
+			t.Fatalf("%+v changes %s to %s", c.Hook, without.Code, with.Code)
+		}
+		if c.Hook.Verdict == Deny && with.Verdict != Deny || len(sink.rows) != 1 {
+			t.Fatalf("%s, %d rows", with.Verdict, len(sink.rows))
+		}
+		if c.Hook.Verdict == Ask && with.Verdict == Allow && with.BypassedBy == "" {
+			t.Fatalf("asked about, and allowed: %+v", with)
+		}
+	})
 }
 
 func TestTheWordsOfSeveralHooksAddUp(t *testing.T) {
