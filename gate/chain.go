@@ -29,8 +29,16 @@ type Head struct {
 	Chain string
 	Seq   int64
 	Hash  Hash
-	// Cut says that retention removed the rows: the head stands for them.
-	Cut time.Time
+	// CutSeq and CutHash are the head that the chain had when retention removed its rows: the
+	// tombstone that stands for them. What came later follows it. 0 = nothing was removed.
+	CutSeq  int64
+	CutHash Hash
+}
+
+// Cut returns the head of the chain without its rows.
+func (h Head) Cut() Head {
+	h.CutSeq, h.CutHash = h.Seq, h.Hash
+	return h
 }
 
 // ChainOf names the chain of a row.
@@ -46,7 +54,8 @@ func ChainOf(r Row, host string) string {
 func (h Head) Append(r Row) (Link, Head) {
 	l := Link{Chain: h.Chain, Seq: h.Seq + 1, Row: r.Kept(), Prev: h.Hash}
 	l.Hash = l.hash()
-	return l, Head{Chain: h.Chain, Seq: l.Seq, Hash: l.Hash}
+	h.Seq, h.Hash = l.Seq, l.Hash
+	return l, h
 }
 
 // hash is SHA-256(prev || canonical JSON of the row without its hash). Members that the row
@@ -130,7 +139,7 @@ func (e *ChainError) Error() string {
 // VerifyChain walks the links of one chain in the order of Seq and holds them against its
 // head. The error is a *ChainError, or what links yields.
 func VerifyChain(head Head, links iter.Seq2[Link, error]) error {
-	at := Head{Chain: head.Chain}
+	at := Head{Seq: head.CutSeq, Hash: head.CutHash}
 	bad := func(seq int64, format string, args ...any) error {
 		return &ChainError{head.Chain, seq, fmt.Sprintf(format, args...)}
 	}
@@ -138,8 +147,8 @@ func VerifyChain(head Head, links iter.Seq2[Link, error]) error {
 		switch {
 		case err != nil:
 			return err
-		case !head.Cut.IsZero():
-			return bad(l.Seq, "it stands in a chain that was removed as a whole")
+		case l.Seq <= head.CutSeq:
+			return bad(l.Seq, "it stands where the rows were removed")
 		case l.Seq != at.Seq+1:
 			return bad(at.Seq+1, "it is missing; the next one is %d", l.Seq)
 		case l.Chain != head.Chain || ChainOf(l.Row, strings.TrimPrefix(head.Chain, "host:")) != head.Chain:
@@ -154,8 +163,6 @@ func VerifyChain(head Head, links iter.Seq2[Link, error]) error {
 		at.Seq, at.Hash = l.Seq, l.Hash
 	}
 	switch {
-	case !head.Cut.IsZero():
-		return nil
 	case at.Seq < head.Seq:
 		return bad(at.Seq+1, "it is missing; the chain ends at %d", head.Seq)
 	case at.Hash != head.Hash:

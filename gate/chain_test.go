@@ -82,7 +82,8 @@ func TestEveryChangeOfAChainIsFoundAtItsFirstBadRow(t *testing.T) {
 		"a head and a tail set back": {func(l []Link, h *Head) []Link { h.Seq = 7; return l[:7] }, 7},
 		"a row of another session":   {func(l []Link, _ *Head) []Link { l[5].Row.Session = "s2"; rehash(&l[5]); return l }, 6},
 		"a first row that follows":   {func(l []Link, _ *Head) []Link { l[0].Prev[3] = 1; rehash(&l[0]); return l }, 1},
-		"rows of a removed chain":    {func(l []Link, h *Head) []Link { h.Cut = time.Unix(1, 0); return l }, 1},
+		"rows of a removed chain":    {func(l []Link, h *Head) []Link { *h = h.Cut(); return l }, 1},
+		"a tombstone set back":       {func(l []Link, h *Head) []Link { h.CutSeq, h.CutHash = 4, l[2].Hash; return l[4:] }, 5},
 	} {
 		links, head := chainOf(10)
 		links = c.change(slices.Clone(links), &head)
@@ -98,9 +99,13 @@ func TestEveryChangeOfAChainIsFoundAtItsFirstBadRow(t *testing.T) {
 func TestRemovedChainKeepsItsHeadAndErrorsPass(t *testing.T) {
 	t.Parallel()
 	_, head := chainOf(3)
-	head.Cut = time.Unix(1, 0)
+	head = head.Cut()
 	if err := VerifyChain(head, yield(nil)); err != nil {
 		t.Error(err)
+	}
+	l, head := head.Append(Row{Session: "s1"})
+	if err := VerifyChain(head, yield([]Link{l})); err != nil || l.Seq != 4 {
+		t.Errorf("row %d after the tombstone: %v", l.Seq, err)
 	}
 	fault := errors.New("disk")
 	err := VerifyChain(head, func(yield func(Link, error) bool) { yield(Link{}, fault) })
