@@ -141,11 +141,12 @@ func (r Redactor) JSON(src json.RawMessage) (clean json.RawMessage, changed bool
 	return canonical(v), changed
 }
 
-// value leaves v as it is and returns another.
+// value leaves v as it is and returns another, in texts that every database takes.
 func (r Redactor) value(v any) (_ any, changed bool) {
 	switch v := v.(type) {
 	case string:
-		return r.Text(v)
+		clean, changed := r.Text(keptText(v))
+		return clean, changed
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
@@ -160,7 +161,7 @@ func (r Redactor) value(v any) (_ any, changed bool) {
 			if kind := keyName(k); knownRedactions().keys[kind] && v[k] != nil && v[k] != "" {
 				clean, c = "[redacted:"+kind+"]", true
 			}
-			name, n := r.Text(k)
+			name, n := r.Text(keptText(k))
 			out[name], changed = clean, changed || c || n
 		}
 		return out, changed
