@@ -176,7 +176,7 @@ func jsonText(v any) string {
 	return string(b)
 }
 
-// VerifyReport is what VerifyRecord found.
+// VerifyReport is what Verify found.
 type VerifyReport struct {
 	Chains  int // that have rows or a tombstone
 	Rows    int // that were checked
@@ -185,9 +185,9 @@ type VerifyReport struct {
 	Broken []*gate.ChainError
 }
 
-// VerifyRecord walks every chain of decisions in one consistent read: a row that is missing,
+// Verify walks every chain of decisions in one consistent read: a row that is missing,
 // was changed or moved, a cut end, a head that is another. Other tables are not chained.
-func (a Audit) VerifyRecord(ctx context.Context) (VerifyReport, error) {
+func (a Audit) Verify(ctx context.Context) (VerifyReport, error) {
 	var report VerifyReport
 	err := a.s.read(ctx, func(q querier) error {
 		report = VerifyReport{}

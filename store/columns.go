@@ -1,11 +1,47 @@
 package store
 
 import (
+	"context"
 	"database/sql/driver"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 )
+
+// values are the columns of r as they are written, the sum last.
+func (t table[R]) values(r *R) ([]any, error) {
+	cols := t.fields(r)
+	sum, err := t.sum(nil, cols)
+	out := make([]any, 0, len(cols)+1)
+	for _, c := range cols {
+		out = append(out, c)
+	}
+	return append(out, int64(sum)), err
+}
+
+// add writes a row whose key is not taken, outside the state's total.
+func (t table[R]) add(ctx context.Context, tx *tx, r R) error {
+	values, err := t.values(&r)
+	if err != nil {
+		return err
+	}
+	return tx.insert(ctx, t.name, append(slices.Clone(t.columns), "sum"), values)
+}
+
+// rewrite changes the row with the key of r in its place, outside the state's total: who
+// waits for a lock on it sees the new one, which a row that is deleted and written anew
+// would hide.
+func (t table[R]) rewrite(ctx context.Context, tx *tx, r R) error {
+	values, err := t.values(&r)
+	if err != nil {
+		return err
+	}
+	set := strings.Join(append(slices.Clone(t.columns), "sum"), " = ?, ") + " = ?"
+	_, err = tx.ExecContext(ctx, "UPDATE "+t.name+" SET "+set+" WHERE "+tenant+" AND "+t.columns[0]+" = ?", append(values, values[0])...)
+	return err
+}
 
 // numberColumn keeps a whole number.
 type numberColumn struct{ p *int64 }

@@ -92,12 +92,17 @@ func (g *Gate) AddGrant(ctx context.Context, grant gate.Grant) (gate.Grant, erro
 	if grant.ID, err = g.s.newID(now); err != nil {
 		return grant, err
 	}
-	return grant, g.s.write(ctx, "grant.save", func(tx *tx) error { return putGrant(ctx, tx, keepGrant(grant)) })
+	return grant, g.s.write(ctx, "grant.save", func(tx *tx) error { return newGrant(ctx, tx, grant) })
 }
 
-// putGrant writes a grant over the one of its id. Only a grant that is sound is replaced.
-func putGrant(ctx context.Context, tx *tx, r callGrant) error {
-	return callGrants().put(&change{ctx: ctx, tx: tx, now: tx.now}, r)
+// newGrant writes a grant whose id is not taken.
+func newGrant(ctx context.Context, tx *tx, g gate.Grant) error {
+	return callGrants().add(ctx, tx, keepGrant(g))
+}
+
+// putGrant writes a grant over the one of its id, which lockGrant has read.
+func putGrant(ctx context.Context, tx *tx, g gate.Grant) error {
+	return callGrants().rewrite(ctx, tx, keepGrant(g))
 }
 
 // Grants returns every grant, also those that are over or revoked, in the order in which
@@ -209,7 +214,7 @@ func (g *Gate) Use(ctx context.Context, id string, now time.Time, row gate.Row) 
 			return fmt.Errorf("grant %s: %w", id, gate.ErrGrantUnusable)
 		}
 		grant.Used++
-		if err := putGrant(ctx, tx, keepGrant(grant)); err != nil {
+		if err := putGrant(ctx, tx, grant); err != nil {
 			return err
 		}
 		return g.s.keepDecisions(ctx, tx, row)
@@ -255,7 +260,7 @@ func revoke(ctx context.Context, tx *tx, by, id string) error {
 		return nil
 	}
 	grant.Revoked, grant.RevokedBy = tx.now, by
-	return putGrant(ctx, tx, keepGrant(grant))
+	return putGrant(ctx, tx, grant)
 }
 
 // RevokeGrantsOf ends the grants that are bound to a skill's tree, as when the skill is
@@ -313,7 +318,7 @@ func (g *Gate) Resolve(ctx context.Context, r gate.Resolution) error {
 			return errors.Join(err, fmt.Errorf("confirmation %s: %w", r.ID, gate.ErrNotOpen))
 		}
 		if r.Grant != nil {
-			if err := putGrant(ctx, tx, keepGrant(*r.Grant)); err != nil {
+			if err := newGrant(ctx, tx, *r.Grant); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ import (
 func Names() []string {
 	return []string{
 		"migrate.step", "state.save", "trust.save", "trust.revoke", "grant.save", "damage.move", "queue.insert", "queue.complete",
-		"grant.use", "confirm.open", "confirm.resolve", "audit.insert",
+		"grant.use", "confirm.open", "confirm.resolve", "audit.insert", "audit.retain",
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save",
