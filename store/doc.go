@@ -8,7 +8,8 @@
 //
 // What may not come in: what a decision means (package registry judges switches,
 // package gate judges calls), reading skills, reading the environment, and any room
-// but skill. Other rooms get State and its plain values.
+// but skill and gate, whose interfaces are implemented here in gate's own types. Other
+// rooms get plain values.
 //
 // Promises, each held by a test:
 //
@@ -54,6 +55,8 @@
 //	PostgreSQL                    postgres.go
 //	a table                       sql/, and the file named after what it keeps:
 //	                              states.go, profiles.go, trust.go, locations.go
+//	what the gate keeps           consent.go (grants, questions), chain.go (decisions)
+//	what became of turns, tools   history.go; how long it is kept: retain.go
 //	conversations                 sessions.go (rows), events.go (what was said)
 //	checksums                     table.go
 //	SQLite's connections          conn.go

@@ -77,7 +77,8 @@ type Instance struct {
 type Happened struct {
 	Skills []AuditRow
 	Tools  []ToolEvent
-	// Turn is added, or brought to its end where there is one with its ID; nil = neither.
+	// Turn is added, or brought to its end where there is one with its ID; nil = neither. One
+	// of a trace that another row is about, a queue's, is left alone.
 	Turn *Instance
 }
 
@@ -160,6 +161,11 @@ func keepTurn(ctx context.Context, tx *tx, t Instance) error {
 		return err
 	}
 	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	// The row of a turn that a queue started is the queue's to keep.
+	var others int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM workflow_instances WHERE tenant = :tenant AND trace_id = ?", said(t.Trace)).Scan(&others); err != nil || others > 0 {
 		return err
 	}
 	return tx.insert(ctx, "workflow_instances", []string{

@@ -171,10 +171,10 @@ CREATE TABLE workflow_instances (
   ended             BIGINT,
   stop              TEXT NOT NULL,
   error             TEXT NOT NULL,
-  PRIMARY KEY (tenant, id)
+  PRIMARY KEY (tenant, id),
+  UNIQUE (tenant, dedupe_key)
 );
 
-CREATE UNIQUE INDEX workflow_instances_once ON workflow_instances (tenant, dedupe_key) WHERE dedupe_key IS NOT NULL;
 CREATE INDEX workflow_instances_trace ON workflow_instances (tenant, trace_id);
 CREATE INDEX workflow_instances_signal ON workflow_instances (tenant, signal_id, started) WHERE signal_id <> '';
 
