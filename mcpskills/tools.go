@@ -151,7 +151,7 @@ func about(server string, t *mcp.Tool) string {
 	if text == "" {
 		text = t.Title
 	}
-	return prose(text) + fmt.Sprintf("\n(Tool of the MCP server %q.)", server)
+	return strings.TrimSpace(prose(text) + fmt.Sprintf("\n(Tool of the MCP server %q.)", server))
 }
 
 // prose cleans a text of several lines for a model.

@@ -198,6 +198,16 @@ func (r *Registry) Close() error {
 	return nil
 }
 
+// offered identifies what of an environment comes and goes: tools and servers of tools.
+func offered(env skill.Environment) (digests [3][32]byte) {
+	for i, names := range [...]skill.Names{env.Tools, env.Toolsets, env.Servers} {
+		if names != nil {
+			digests[i] = names.Digest()
+		}
+	}
+	return digests
+}
+
 // discover makes the next Snapshot. Only the run in flight calls it. The version of the
 // decisions is asked before anything is read, so that what is decided meanwhile is newer,
 // and kept once the Snapshot is there, so that a turn cannot take the former one for new.
@@ -226,8 +236,9 @@ func (r *Registry) next(ctx context.Context, o RefreshOptions, look bool) (*Snap
 	}
 	old := r.current.Load()
 	off := r.c.Filters.disabled(ctx)
-	steady := slices.Equal(off, r.disabled)
-	r.disabled = off
+	there := offered(r.c.Environment)
+	steady := slices.Equal(off, r.disabled) && there == r.offered
+	r.disabled, r.offered = off, there
 	if old != nil && steady && !decided && len(o.edits) == 0 && r.unchanged(listings) {
 		r.listings = listings
 		r.latest.Store(&scanned{r.sources, listings})

@@ -69,6 +69,7 @@ type Registry struct {
 	views     views
 	locations *locations // that Alias added
 
+	offered   [3][32]byte     // see there; of the last run
 	disabled  []string        // locations that a person switched off, sorted; of the last run
 	decisions Decisions       // of the last run
 	took      []time.Duration // of each source's last scan

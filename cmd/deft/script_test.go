@@ -28,11 +28,21 @@ import (
 
 	"github.com/deftskills/deft/internal/cli"
 	"github.com/deftskills/deft/internal/fault"
+	"github.com/deftskills/deft/internal/mcptest"
 	"github.com/deftskills/deft/internal/modeltest"
 	"github.com/deftskills/deft/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"deft": armed}) }
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"deft": armed, "mcpserver": toolServer})
+}
+
+// toolServer is the server of tools that its first argument names; see mcptest.
+func toolServer() {
+	if err := mcptest.Serve(os.Args[1], os.Args[2:], mcptest.Ends{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}); err != nil {
+		panic(err)
+	}
+}
 
 // armed is the program with the failpoint of DEFT_FAULT, which the program itself
 // does not know.

@@ -10,7 +10,6 @@ import (
 	_ "github.com/johannesboyne/gofakes3/backend/s3mem"
 	_ "github.com/klauspost/compress/zstd"
 	_ "github.com/minio/minio-go/v7"
-	_ "github.com/modelcontextprotocol/go-sdk/mcp"
 	_ "github.com/riverqueue/river"
 	_ "github.com/riverqueue/river/riverdriver/riverpgxv5"
 	_ "github.com/riverqueue/river/riverdriver/riversqlite"

@@ -93,6 +93,7 @@ func (v *viewer) note(style safetext.Style, mark, format string, args ...any) {
 func (v *viewer) show(e agent.Event) {
 	w := v.r.words
 	v.doc.Trace = e.Trace
+	v.servers()
 	switch e.Type {
 	case agent.Routed:
 		v.doc.routed(*e.Route)
@@ -135,6 +136,17 @@ func (v *viewer) show(e agent.Event) {
 		v.sub("", e)
 	case agent.TurnFinished:
 		v.end = e.End
+	}
+}
+
+// servers tells what happened to servers of tools meanwhile.
+func (v *viewer) servers() {
+	v.r.servers.mu.Lock()
+	quiet := len(v.r.servers.found) == 0
+	v.r.servers.mu.Unlock()
+	if !quiet {
+		v.endLine()
+		v.r.tellServers()
 	}
 }
 

@@ -24,6 +24,8 @@ func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, e
 	if p == nil {
 		return gate.Answer{}, errNobody
 	}
+	t.r.asking.Lock()
+	defer t.r.asking.Unlock()
 	t.show(p, q)
 	manual := q.Decision.Tier != gate.ReadOnly && q.Decision.Tier != gate.ConfirmOnce && q.Decision.Tier != gate.AlwaysConfirm
 	w := t.r.words

@@ -63,7 +63,7 @@ func (r *run) options() deft.Options {
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(), Secrets: &secrets{r: r},
 	}
 	o.Preference = r.preference
-	o.Rules, o.Trees, o.Hooks = r.rules, r.keptTree, r.hooks
+	o.Rules, o.Trees, o.Hooks, o.Providers = r.rules, r.keptTree, r.hooks, r.providers()
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
 	}

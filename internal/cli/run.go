@@ -259,12 +259,14 @@ type run struct {
 	followed map[string]store.SkillState
 	records  map[string]*gate.FileSink // what is recorded, by file; guarded by recording
 
-	opening, reading, recording sync.Mutex
+	servers servers
+
+	opening, reading, recording, asking sync.Mutex
 }
 
 // close frees what the run opened.
 func (r *run) close() error {
-	var errs []error
+	errs := []error{r.closeServers()}
 	if r.engine != nil {
 		errs = append(errs, r.engine.Close())
 	}

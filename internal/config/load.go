@@ -192,7 +192,7 @@ func unknownFix(known table) string {
 // keys lists the keys of a file. A project's file has fewer: it may only tighten.
 func (l *loader) keys() table {
 	if l.level == Project {
-		return l.with(l.with(l.ruleKeys(), l.commandKeys()), table{"skills": func(key string, _, v *yaml.Node) {
+		return l.with(l.with(l.ruleKeys(), l.commandKeys()), table{"mcp": l.mcp, "skills": func(key string, _, v *yaml.Node) {
 			l.mapping(v, key+".", func() table {
 				keys := l.lists(&l.config.Project)
 				keys["sources"] = l.sources
@@ -224,6 +224,7 @@ func (l *loader) keys() table {
 		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
 		"db":    l.database,
 		"hooks": l.hooks,
+		"mcp":   l.mcp,
 		"web":   l.webKeys,
 
 		"placement": l.text(&c.Placement, isPlacement, placements),
