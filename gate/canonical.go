@@ -139,6 +139,9 @@ func checkNumber(at, s string) error {
 }
 
 func pointerEscape(key string) string {
+	if !strings.ContainsAny(key, "~/") {
+		return key
+	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
@@ -205,12 +208,12 @@ func isASCII(s string) bool {
 
 func appendString(out []byte, s string) []byte {
 	const hex = "0123456789abcdef"
-	short := map[rune]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+	const plain, short = "\"\\\b\f\n\r\t", `"\bfnrt`
 	out = append(out, '"')
 	for _, r := range s {
-		switch c, ok := short[r]; {
-		case ok:
-			out = append(out, '\\', c)
+		switch i := strings.IndexRune(plain, r); {
+		case i >= 0:
+			out = append(out, '\\', short[i])
 		case r < 0x20:
 			out = append(out, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
 		default:

@@ -134,18 +134,19 @@ func (p PathPolicy) both(dir, path string) (plain, real string, err error) {
 	return plain, real, err
 }
 
-// resolveExisting follows links on the deepest existing parent.
+// resolveExisting follows links on the deepest existing parent. What is not there is found
+// by one look, before the way to it is walked.
 func resolveExisting(path string) (string, error) {
 	rest := ""
 	for at := path; ; {
-		real, err := filepath.EvalSymlinks(at)
-		if err == nil {
+		if _, err := os.Lstat(at); err == nil {
+			real, err := filepath.EvalSymlinks(at)
+			if err != nil {
+				// A link to nothing or in a circle: writing through it would create a
+				// file at a place that nobody has looked at.
+				return "", fmt.Errorf("a link that leads nowhere: %s", filepath.Base(at))
+			}
 			return filepath.Join(real, rest), nil
-		}
-		if _, lerr := os.Lstat(at); lerr == nil {
-			// A link to nothing or in a circle: writing through it would create a
-			// file at a place that nobody has looked at.
-			return "", fmt.Errorf("a link that leads nowhere: %s", filepath.Base(at))
 		}
 		up := filepath.Dir(at)
 		if up == at {
