@@ -32,6 +32,8 @@ func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, e
 	switch {
 	case manual:
 		p.Printf("%s ", w.Say("confirm.typed", q.Call.Tool))
+	case remembers(q) && takes(q, gate.Always):
+		p.Printf("%s ", w.Say(lastingWords(q)))
 	case remembers(q):
 		p.Printf("%s ", w.Say(t.onceWords(q)))
 	default:
@@ -51,6 +53,9 @@ func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, e
 		return gate.Answer{Reply: gate.Once}, nil
 	case (word == "s" || word == "session") && remembers(q):
 		return gate.Answer{Reply: gate.ForSession}, nil
+	}
+	if a, ok := lasting(q, word, rest); ok {
+		return a, nil
 	}
 	return gate.Answer{Reply: gate.No, Message: strings.TrimSpace(rest)}, nil
 }

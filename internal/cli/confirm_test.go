@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,6 +66,43 @@ func TestAnEditIsShownAsADifference(t *testing.T) {
 	out, _ := asked(t, question(gate.ConfirmOnce, "edit", `{"path":"a","edits":[{"old":"x\ny","new":"z","all":true}]}`), "n")
 	if !strings.Contains(out, "    - x\n    - y\n    + z\n") || !strings.Contains(out, "all: true") {
 		t.Errorf("got\n%s", out)
+	}
+}
+
+func TestAnswersThatLast(t *testing.T) {
+	t.Parallel()
+	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.Local) }
+	for _, tt := range []struct {
+		line   string
+		skills int
+		want   gate.Answer
+	}{
+		{"a", 0, gate.Answer{Reply: gate.Always}},
+		{"always 2027-01-31", 0, gate.Answer{Reply: gate.Always, Expires: day(2027, 2, 1)}},
+		{"a tomorrow", 0, gate.Answer{Reply: gate.No, Message: "tomorrow"}},
+		{"k", 0, gate.Answer{Reply: gate.No}},
+		{"k", 1, gate.Answer{Reply: gate.AlwaysForSkill}},
+		{"skill 2026-12-31", 1, gate.Answer{Reply: gate.AlwaysForSkill, Expires: day(2027, 1, 1)}},
+		{"k", 2, gate.Answer{Reply: gate.No}},
+		{"s", 1, gate.Answer{Reply: gate.ForSession}},
+	} {
+		q := question(gate.ConfirmOnce, "note", "{}")
+		q.Decision.Replies = []gate.Reply{gate.Once, gate.ForSession, gate.Always, gate.No}
+		if tt.skills > 0 {
+			q.Decision.Replies = append(q.Decision.Replies, gate.AlwaysForSkill)
+		}
+		q.Active = make([]session.Activation, tt.skills)
+		out, got := asked(t, q, tt.line)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q with %d skills: %s", tt.line, tt.skills, diff)
+		}
+		if strings.Contains(out, "k = ") != (tt.skills == 1) || !strings.Contains(out, "a = always") {
+			t.Errorf("offered: %s", out)
+		}
+	}
+	each := question(gate.AlwaysConfirm, "send", "{}")
+	if out, got := asked(t, each, "a"); got.Reply != gate.No || strings.Contains(out, "always") {
+		t.Errorf("%s for each call: %s", got.Reply, out)
 	}
 }
 
