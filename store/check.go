@@ -32,7 +32,7 @@ func (s *file) check(ctx context.Context) []Finding {
 			out = append(out, skill.Finding("store_mode", s.path, "mode %04o lets others read the state", m))
 		}
 		var schema int64
-		if err := s.read(ctx, func(q querier) (err error) { schema, err = schemaOf(ctx, q); return err }); err == nil {
+		if err := s.read(ctx, stateSince, func(q querier) (err error) { schema, err = schemaOf(ctx, q); return err }); err == nil {
 			out = append(out, skill.Finding("store_schema", s.path, "schema %d of %d, %d bytes", schema, s.latest, info.Size()))
 		}
 	}
@@ -67,7 +67,7 @@ func (s *file) integrity(ctx context.Context) error {
 	if verdict != "ok" {
 		return damage(s.path, errors.New(verdict))
 	}
-	return s.read(ctx, func(q querier) error {
+	return s.read(ctx, stateSince, func(q querier) error {
 		_, err := loadAll(ctx, q)
 		return err
 	})

@@ -37,6 +37,13 @@ type file struct {
 
 func (s *file) name() string { return s.path }
 
+// listen implements backend: a file tells nobody.
+func (s *file) listen(context.Context, chan<- struct{}) <-chan struct{} {
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
 // A handle is the connections to one file. The path may come to name another file
 // (set aside, restored from a backup): then a new handle is made and the old one
 // closed when its last user is done.
@@ -241,13 +248,14 @@ func schemaOf(ctx context.Context, q querier) (int64, error) {
 }
 
 // read implements backend.
-func (s *file) read(ctx context.Context, f func(q querier) error) error {
+func (s *file) read(ctx context.Context, since int64, f func(q querier) error) error {
+	since = s.o.readableSince(since, s.latest)
 	for tries := 0; ; tries++ {
-		schema, err := s.readOnce(ctx, f)
-		if schema == 0 || schema >= s.latest || err != nil {
+		schema, err := s.readOnce(ctx, since, f)
+		if schema == 0 || schema >= since || err != nil {
 			return s.say(err)
 		}
-		if s.o.ReadOnly || s.o.NoMigrate || tries > 0 {
+		if s.o.asItIs() || tries > 0 {
 			return older(s.path, schema, s.latest)
 		}
 		if err := s.bringForward(ctx); err != nil {
@@ -257,7 +265,7 @@ func (s *file) read(ctx context.Context, f func(q querier) error) error {
 }
 
 // readOnce returns the schema that it found; f was called only when it can be read.
-func (s *file) readOnce(ctx context.Context, f func(q querier) error) (int64, error) {
+func (s *file) readOnce(ctx context.Context, since int64, f func(q querier) error) (int64, error) {
 	h, err := s.acquire(ctx)
 	if h == nil {
 		return 0, err
@@ -270,7 +278,7 @@ func (s *file) readOnce(ctx context.Context, f func(q querier) error) (int64, er
 	defer func() { _ = begun.Rollback() }()
 	tx := s.on(begun)
 	schema, err := s.readable(ctx, tx)
-	if err != nil || schema == 0 || schema < s.latest {
+	if err != nil || schema < max(since, 1) {
 		return schema, err
 	}
 	return schema, f(tx)

@@ -28,7 +28,7 @@ type State struct {
 // denied, and never a folder or a grant.
 func (s *Store) Load(ctx context.Context) (State, error) {
 	var st State
-	err := s.read(ctx, func(q querier) (err error) {
+	err := s.readState(ctx, func(q querier) (err error) {
 		st, err = loadAll(ctx, q)
 		return err
 	})
@@ -44,7 +44,7 @@ func (s *Store) Load(ctx context.Context) (State, error) {
 // Version returns a number that is another one after every change, by whichever
 // process; 0 without a file. It is cheap: one row, nothing is checked.
 func (s *Store) Version(ctx context.Context) (n int64, err error) {
-	err = s.read(ctx, func(q querier) (err error) {
+	err = s.readState(ctx, func(q querier) (err error) {
 		n, err = metaNumber(ctx, q, "version")
 		return err
 	})

@@ -47,6 +47,7 @@ func (s *Store) SwitchLocations(ctx context.Context, off bool, uris ...string) e
 // putLocations writes the list over the value before; an empty list leaves no row.
 func putLocations(c *change, before string, uris []string) error {
 	c.changed = true
+	c.note("meta", locationsKey)
 	c.total -= locationsSum(before)
 	if len(uris) == 0 {
 		_, err := c.tx.ExecContext(c.ctx, "DELETE FROM meta WHERE "+tenant+" AND key = ?", locationsKey)

@@ -29,8 +29,11 @@ type Options struct {
 	Replica string
 	// ReadOnly refuses every write with ErrReadOnly and migrates nothing.
 	ReadOnly bool
-	// NoMigrate refuses to bring an older schema forward; such a file is ErrReadOnly.
+	// NoMigrate refuses to bring an older schema forward: its state is read as it is, all
+	// else is ErrReadOnly.
 	NoMigrate bool
+	// Poll is how often Changes.Watch looks by itself; 0 = 2 s.
+	Poll time.Duration
 	// Busy is how long a write waits for other processes; 0 = 5 s.
 	Busy time.Duration
 	// Release names the program in backups; "" = "dev".
@@ -61,7 +64,10 @@ type Store struct {
 // backend is one kind of database. The two are file (SQLite) and server (PostgreSQL).
 type backend interface {
 	// read calls f in one consistent read. Where nothing was ever written, f is not called.
-	read(ctx context.Context, f func(q querier) error) error
+	// A database of an older schema is brought forward first. One that may not be is read as
+	// it is when its schema has what f asks for: since is the first that does, 0 stands for
+	// the latest.
+	read(ctx context.Context, since int64, f func(q querier) error) error
 	// write calls f in a transaction that is there as a whole or not at all. Point names
 	// the fault points before and after the commit. A write of the state is alone of its
 	// tenant in all processes. A server may have to run f again after a conflict: it must
@@ -70,6 +76,9 @@ type backend interface {
 	// salvage returns the sound rows of a damaged state, never trust.
 	salvage(ctx context.Context) State
 	check(ctx context.Context) []Finding
+	// listen sends to wake, never waiting, whenever something of the tenant was changed,
+	// as far as it hears of it. Ended is closed when ctx has ended it.
+	listen(ctx context.Context, wake chan<- struct{}) (ended <-chan struct{})
 	name() string
 	close() error
 }
@@ -100,6 +109,9 @@ func (o Options) defaults() Options {
 	o.Replica = orElse(o.Replica, strconv.Itoa(os.Getpid()))
 	if o.Busy <= 0 {
 		o.Busy = defaultBusy
+	}
+	if o.Poll <= 0 {
+		o.Poll = defaultPoll
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -150,7 +162,25 @@ func (s *Store) Path() string { return s.b.name() }
 func (s *Store) Close() error { return s.b.close() }
 
 // read calls f in one consistent read; see backend.
-func (s *Store) read(ctx context.Context, f func(q querier) error) error { return s.b.read(ctx, f) }
+func (s *Store) read(ctx context.Context, f func(q querier) error) error { return s.b.read(ctx, 0, f) }
+
+// stateSince is the first schema whose tables of state are those of today: a program that
+// may not write heeds every switch before another one has brought the database forward.
+const stateSince = 1
+
+func (s *Store) readState(ctx context.Context, f func(q querier) error) error {
+	return s.b.read(ctx, stateSince, f)
+}
+
+// asItIs says that a database of an older schema stays one.
+func (o Options) asItIs() bool { return o.ReadOnly || o.NoMigrate }
+
+func (o Options) readableSince(since, latest int64) int64 {
+	if since == 0 || !o.asItIs() {
+		return latest
+	}
+	return since
+}
 
 // write adds records: rows of tables that the state's sum does not cover; see backend.
 func (s *Store) write(ctx context.Context, point string, f func(tx *tx) error) error {

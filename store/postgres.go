@@ -141,13 +141,14 @@ func (s *server) close() (err error) {
 func (s *server) say(err error) error { return say(s.address, err, nil) }
 
 // read implements backend.
-func (s *server) read(ctx context.Context, f func(q querier) error) error {
+func (s *server) read(ctx context.Context, since int64, f func(q querier) error) error {
+	since = s.o.readableSince(since, s.latest)
 	for tries := 0; ; tries++ {
-		schema, err := s.readOnce(ctx, f)
-		if schema == 0 || schema >= s.latest || err != nil {
+		schema, err := s.readOnce(ctx, since, f)
+		if schema == 0 || schema >= since || err != nil {
 			return s.say(err)
 		}
-		if s.o.ReadOnly || s.o.NoMigrate || tries > 0 {
+		if s.o.asItIs() || tries > 0 {
 			return older(s.address, schema, s.latest)
 		}
 		if err := s.migrate(ctx); err != nil {
@@ -156,7 +157,7 @@ func (s *server) read(ctx context.Context, f func(q querier) error) error {
 	}
 }
 
-func (s *server) readOnce(ctx context.Context, f func(q querier) error) (schema int64, err error) {
+func (s *server) readOnce(ctx context.Context, since int64, f func(q querier) error) (schema int64, err error) {
 	ctx, done := context.WithTimeoutCause(ctx, patience, ErrUnavailable)
 	defer done()
 	defer func() { err = late(ctx, err) }()
@@ -169,10 +170,10 @@ func (s *server) readOnce(ctx context.Context, f func(q querier) error) (schema 
 	schema = s.latest
 	// Once seen, a schema stays readable: a release next to this one only adds to it.
 	if !s.known.Load() {
-		if schema, err = s.schema(ctx, tx); err != nil || schema < s.latest {
+		if schema, err = s.schema(ctx, tx); err != nil || schema < max(since, 1) {
 			return schema, err
 		}
-		s.known.Store(true)
+		s.known.Store(schema >= s.latest)
 	}
 	return schema, f(tx)
 }
@@ -330,9 +331,55 @@ func (s *server) migrate(ctx context.Context) (err error) {
 	return nil
 }
 
+// listen implements backend, on a connection of its own. One that is lost is made anew at
+// the pace of polling.
+func (s *server) listen(ctx context.Context, wake chan<- struct{}) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			s.hear(ctx, wake)
+			select {
+			case <-ctx.Done():
+			case <-time.After(s.o.Poll):
+			}
+		}
+	}()
+	return ended
+}
+
+// hear returns when the connection is lost.
+func (s *server) hear(ctx context.Context, wake chan<- struct{}) {
+	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
+	if err != nil {
+		return
+	}
+	defer func() {
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+		defer done()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN deft_changes"); err != nil {
+		return
+	}
+	for {
+		select {
+		case wake <- struct{}{}: // also for what came before it listened
+		default:
+		}
+		for mine := false; !mine; {
+			notice, err := conn.WaitForNotification(ctx)
+			if err != nil {
+				return
+			}
+			mine = strings.HasPrefix(notice.Payload, s.o.Tenant+":")
+		}
+	}
+}
+
 // salvage implements backend.
 func (s *server) salvage(ctx context.Context) (st State) {
-	_ = s.read(ctx, func(q querier) error {
+	_ = s.read(ctx, stateSince, func(q querier) error {
 		st = soundState(ctx, q)
 		return nil
 	})
@@ -343,7 +390,7 @@ func (s *server) salvage(ctx context.Context) (st State) {
 func (s *server) check(ctx context.Context) []Finding {
 	var schema, bytes int64
 	var version string
-	err := s.read(ctx, func(q querier) error {
+	err := s.read(ctx, stateSince, func(q querier) error {
 		if err := q.QueryRowContext(ctx, "SELECT current_setting('server_version'), pg_database_size(current_database())").
 			Scan(&version, &bytes); err != nil {
 			return err

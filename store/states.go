@@ -142,7 +142,7 @@ func one[R any](ctx context.Context, s *Store, t table[R], key string) (R, error
 }
 
 func listed[R any](ctx context.Context, s *Store, t table[R], where string, args ...any) (rows []R, err error) {
-	err = s.read(ctx, func(q querier) error {
+	err = s.readState(ctx, func(q querier) error {
 		rows, err = t.list(ctx, q, where, args...)
 		return err
 	})

@@ -109,6 +109,11 @@ func digestText(buf []byte, s string) []byte {
 // put writes r over the row with its key.
 func (t table[R]) put(c *change, r R) error {
 	cols := t.fields(&r)
+	key, err := cols[0].Value()
+	if err != nil {
+		return err
+	}
+	c.note(t.name, fmt.Sprint(key))
 	if err := t.drop(c, t.columns[0]+" = ?", cols[0]); err != nil {
 		return err
 	}
@@ -129,7 +134,12 @@ func (t table[R]) put(c *change, r R) error {
 // drop deletes the rows that where names; there may be none.
 func (t table[R]) drop(c *change, where string, args ...any) error {
 	n := 0
-	err := t.each(c.ctx, c.tx, where, args, func(_ R, sum uint64) { c.total -= sum; n++ })
+	err := t.each(c.ctx, c.tx, where, args, func(r R, sum uint64) {
+		c.total -= sum
+		n++
+		key, _ := t.fields(&r)[0].Value()
+		c.note(t.name, fmt.Sprint(key))
+	})
 	if err != nil || n == 0 {
 		return err
 	}

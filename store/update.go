@@ -22,6 +22,7 @@ type change struct {
 	now     time.Time
 	total   uint64 // of the sums of all rows
 	changed bool
+	noted   []Change
 }
 
 // errUnchanged ends a transaction that has nothing to write.
@@ -54,7 +55,7 @@ func (s *Store) update(ctx context.Context, point string, f func(c *change) erro
 				return err
 			}
 		}
-		return nil
+		return publish(ctx, tx, c.noted)
 	})
 }
 

@@ -129,7 +129,8 @@ func (r *run) notice(ctx context.Context) (stop func(), err error) {
 		cancel()
 		return nil, err
 	}
-	return func() { unwatch(); cancel() }, nil
+	unheed := r.heed(ctx)
+	return func() { unheed(); unwatch(); cancel() }, nil
 }
 
 // watchOptions is the pace that the settings give a watcher.
