@@ -131,6 +131,10 @@ const (
 	StopLoop      Stop = "loop_detected"
 	StopOffline   Stop = "offline"
 	StopError     Stop = "error" // a fault that is not the model's
+
+	// StopInterrupted is of no event: the process was killed in the turn, as the transcript
+	// says of it.
+	StopInterrupted Stop = "interrupted"
 )
 
 // End tells how a turn ended. Code and Message are of the error, if there was one.

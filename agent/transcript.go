@@ -308,8 +308,18 @@ func (r *reading) answers(calls []model.Call, results map[string]json.RawMessage
 }
 
 // Resume has a session go on with a conversation of another process. It is called before
-// the session's first turn here; see session.Resume for what is active.
+// the session's first turn here; see session.Resume for what is active. A turn that the
+// former process was killed in is over with it.
 func (r *Runner) Resume(session string, t *Transcript) error {
+	if t.Cut && r.d.Keeper != nil {
+		src, err := oneLine(EndEntry{Stop: StopInterrupted})
+		if err == nil {
+			err = r.d.Keeper.Append(Entry{Kind: EntryEnd, Turn: t.Turns, Data: src})
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrPersist, err)
+		}
+	}
 	r.mu.Lock()
 	r.talks[session] = slices.Clip(t.Talk)
 	if r.begun == nil {

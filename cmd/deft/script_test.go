@@ -79,6 +79,7 @@ func armed() {
 //	hear PATTERN                 waits until what it writes matches, from where the
 //	                             last hear ended
 //	heard N PATTERN              it wrote that N times so far
+//	slay                         kills it
 //	bye CODE                     ends its input and wants that exit code
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -139,7 +140,7 @@ func stories() testscript.Params {
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 			"serve": serve, "asked": asked, "waitasked": waitAsked,
-			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye,
+			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay,
 		},
 	}
 }

@@ -108,6 +108,15 @@ func say(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// slay kills the program at once, as kill -9 does.
+func slay(ts *testscript.TestScript, neg bool, args []string) {
+	t := ts.Value(talkKey{}).(*talk)
+	want(ts, !neg && len(args) == 0 && t.cmd != nil, "slay, while a program runs")
+	ts.Check(t.cmd.Process.Kill())
+	<-t.over
+	t.cmd = nil
+}
+
 // hear waits until what the program writes, after what was heard before, matches.
 func hear(ts *testscript.TestScript, neg bool, args []string) {
 	t := ts.Value(talkKey{}).(*talk)

@@ -20,6 +20,7 @@ import (
 // askOptions are the flags of deft ask.
 type askOptions struct {
 	model, auto string
+	resume      string // id of the conversation that goes on; "" = a new one
 	offline     bool
 	skills      []string
 	maxSteps    int
@@ -40,6 +41,7 @@ func askVerb() verb {
 			f.StringArrayVar(&o.skills, "skill", nil, "start the skill `NAME` first; may be repeated")
 			f.IntVar(&o.maxSteps, "max-steps", 0, "at most `N` requests to the model")
 			f.StringVar(&o.auto, "auto", "", "answer the gate's questions up to this `TIER` with yes")
+			f.StringVar(&o.resume, "resume", "", "go on with the conversation `ID`; last = the newest of this folder")
 		},
 		run: func(ctx context.Context, r *run, args []string) error { return r.ask(ctx, o, strings.Join(args, " ")) },
 	}
@@ -58,6 +60,9 @@ func (r *run) ask(ctx context.Context, o askOptions, text string) error {
 		return usage("--max-steps %d is below zero", o.maxSteps)
 	}
 	if _, err := tierOf(o.auto); err != nil {
+		return err
+	}
+	if err := r.goesOn(ctx, &o); err != nil {
 		return err
 	}
 	m, err := r.chooseModel(ctx, o)
@@ -83,6 +88,7 @@ func (r *run) askModel(ctx context.Context, m model.Model, o askOptions, text st
 		return err
 	}
 	defer s.Close()
+	r.resumed(s)
 	if m == nil {
 		return r.askOffline(ctx, s, in)
 	}

@@ -33,6 +33,7 @@ func chatVerb() verb {
 			f.BoolVar(&o.offline, "offline", false, "no model and no network: the plans")
 			f.IntVar(&o.maxSteps, "max-steps", 0, "at most `N` requests to the model in one turn")
 			f.StringVar(&o.auto, "auto", "", "answer the gate's questions up to this `TIER` with yes")
+			f.StringVar(&o.resume, "resume", "", "go on with the conversation `ID`; last = the newest of this folder")
 			f.Bool("plain-chat", true, "line by line, as it always is")
 		},
 		run: func(ctx context.Context, r *run, _ []string) error { return r.chat(ctx, o) },
@@ -41,13 +42,17 @@ func chatVerb() verb {
 
 // chatJSON is the document of a conversation, printed at its end.
 type chatJSON struct {
-	Session string    `json:"session"`
-	Turns   []askJSON `json:"turns"`
+	Session string       `json:"session"`
+	Resumed *resumedJSON `json:"resumed,omitempty"`
+	Turns   []askJSON    `json:"turns"`
 }
 
 func (r *run) chat(ctx context.Context, o askOptions) error {
 	auto, err := tierOf(o.auto)
 	if err != nil {
+		return err
+	}
+	if err := r.goesOn(ctx, &o); err != nil {
 		return err
 	}
 	m, err := r.chooseModel(ctx, o)
@@ -65,7 +70,7 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 		return err
 	}
 	defer stop()
-	doc := chatJSON{Session: s.ID(), Turns: []askJSON{}}
+	doc := chatJSON{Session: s.ID(), Resumed: r.resumed(s), Turns: []askJSON{}}
 	for {
 		line, err := r.nextLine(ctx)
 		if errors.Is(err, io.EOF) || r.out.Closed() {
@@ -83,6 +88,9 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 			return err
 		}
 		doc.Turns = append(doc.Turns, turn)
+	}
+	if r.keeper.close() {
+		r.hintf("%s", r.words.Say("resume.end", s.ID()))
 	}
 	if r.globals.json {
 		r.printJSON(doc)

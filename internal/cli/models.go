@@ -102,5 +102,10 @@ func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft
 	if r.proc.StdinTerminal {
 		o.Confirm = terminal{r}
 	}
-	return e.NewSession(ctx, o)
+	r.keeps(ctx, &o)
+	s, err := e.NewSession(ctx, o)
+	if err == nil && r.keeper != nil {
+		r.keeper.id = s.ID()
+	}
+	return s, err
 }

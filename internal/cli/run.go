@@ -257,6 +257,8 @@ type run struct {
 	saved   []store.SkillState
 	// followed are the switches that were handed on, by their former keys.
 	followed map[string]store.SkillState
+	keeper   *keeper                   // of the conversation; nil = none is kept
+	former   *former                   // the conversation that goes on; nil = it is a new one
 	records  map[string]*gate.FileSink // what is recorded, by file; guarded by recording
 
 	servers servers
@@ -270,6 +272,7 @@ func (r *run) close() error {
 	if r.engine != nil {
 		errs = append(errs, r.engine.Close())
 	}
+	r.keeper.close()
 	if r.store != nil {
 		errs = append(errs, r.store.Close())
 	}
