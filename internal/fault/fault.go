@@ -29,6 +29,7 @@ func Names() []string {
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save",
+		"blob.put", "install.stage", "install.swap", "install.link", "install.lock",
 	}
 }
 
