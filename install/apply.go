@@ -1,0 +1,497 @@
+package install
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/deftskills/deft/internal/atomicfile"
+	"github.com/deftskills/deft/internal/fault"
+	"github.com/deftskills/deft/internal/lockfile"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store/blobs"
+)
+
+// Answers are a person's, for the questions of a plan.
+type Answers struct {
+	// Accept answers one question; nil = every answer is no.
+	Accept func(ctx context.Context, it Item, ask Reason) (bool, error)
+}
+
+// Done is what became of one skill.
+type Done struct {
+	Item
+	Written bool
+	Links   []Link // that are there now
+	Notes   []string
+}
+
+// Apply carries a plan out, each skill as a whole or not at all, and is the only way in
+// which an install writes. Under the lock it looks again at what it is about to replace.
+func (i *Installer) Apply(ctx context.Context, p *Plan, a Answers) ([]Done, error) {
+	var ready []Item
+	out := make([]Done, 0, len(p.Items))
+	for _, it := range p.Items {
+		if it.Refused == nil {
+			if err := a.answer(ctx, &it); err != nil {
+				return nil, err
+			}
+		}
+		if it.Refused != nil {
+			out = append(out, Done{Item: it})
+			continue
+		}
+		ready = append(ready, it)
+	}
+	if len(ready) == 0 {
+		return out, nil
+	}
+	err := i.locked(ctx, "add", func() error {
+		for _, it := range ready {
+			done, err := i.apply(ctx, p, it)
+			if err != nil {
+				return fmt.Errorf("skill %q: %w", it.Name, err)
+			}
+			out = append(out, done)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (a Answers) answer(ctx context.Context, it *Item) error {
+	for _, ask := range it.Asks {
+		ok := false
+		if a.Accept != nil {
+			var err error
+			if ok, err = a.Accept(ctx, *it, ask); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			it.Refused = &Reason{ask.Code, ask.Message}
+			return nil
+		}
+	}
+	return nil
+}
+
+// locked runs f as the only process that installs, after unfinished changes were ended.
+func (i *Installer) locked(ctx context.Context, verb string, f func() error) (err error) {
+	if err := os.MkdirAll(i.o.State, 0o700); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	lock, err := lockfile.Exclusive(ctx, filepath.Join(i.o.State, "install.lock"), lockfile.Options{Verb: verb, Wait: i.o.Wait, Now: i.o.Now})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := i.recover(ctx); err != nil {
+		return err
+	}
+	return f()
+}
+
+// intent is a change that has begun: enough to end it, or to take it back.
+type intent struct {
+	Format int          `json:"format"`
+	Scope  Scope        `json:"scope"`
+	Name   string       `json:"name"`
+	Fresh  string       `json:"fresh"` // beside the target; "" when the skill is taken away
+	Old    string       `json:"old"`
+	Kept   string       `json:"kept"` // where what was there goes; "" = nowhere
+	Tree   skill.Digest `json:"tree"`
+	Entry  *Entry       `json:"entry"` // of the lock; nil = the skill is taken away
+	Links  []Link       `json:"links"`
+	Drop   []Link       `json:"drop"` // links that go
+	Copy   bool         `json:"copy"`
+}
+
+func (n intent) target() string { return filepath.Join(n.Scope.Skills, n.Name) }
+
+func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
+	again, err := i.item(ctx, &Fetched{Origin: p.Origin, Files: it.Files}, Package{
+		Skill: it.Skill, Files: it.Files, Tree: it.Tree, Digest: it.Digest,
+	}, emptyLock(it), Choice{Scope: p.choice.Scope, Agents: p.choice.Agents, Force: p.choice.Force, Unlicen: true, Accept: everyRule(it)})
+	if err != nil {
+		return Done{}, err
+	}
+	if again.Refused != nil && again.Refused.Code != "licence_refused" && again.Refused.Code != "licence_contradiction" {
+		it.Refused = again.Refused
+		return Done{Item: it}, nil
+	}
+	it.Action, it.Links = again.Action, again.Links
+	if err := i.keep(ctx, it); err != nil {
+		return Done{}, err
+	}
+	entry := i.entry(p, it)
+	n := intent{Format: 1, Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
+	if it.Before == nil || p.choice.Force {
+		n.Kept = i.aside(it.Name)
+	}
+	prov := i.provenance(p, it)
+	notes, err := i.carryOut(ctx, n, &prov)
+	return Done{Item: it, Written: err == nil, Links: it.Links, Notes: notes}, err
+}
+
+// emptyLock is the lock as the plan saw it, for the second look.
+func emptyLock(it Item) *Lock {
+	l := &Lock{Skills: map[string]Entry{}}
+	if it.Before != nil {
+		l.Skills[it.Name] = *it.Before
+	}
+	return l
+}
+
+// everyRule takes the findings that the plan has shown: they are of the same bytes.
+func everyRule(it Item) (rules []string) {
+	for _, f := range it.Scan.Findings {
+		rules = append(rules, f.Rule)
+	}
+	return rules
+}
+
+// keep puts the contents into the store, from which everything else is made.
+func (i *Installer) keep(ctx context.Context, it Item) error {
+	for _, f := range it.Files {
+		if _, err := i.o.Blobs.Put(ctx, f.Data); err != nil {
+			return err
+		}
+	}
+	_, err := i.o.Trees.Put(ctx, it.Tree)
+	return err
+}
+
+func (i *Installer) entry(p *Plan, it Item) Entry {
+	e := Entry{Source: p.Origin, Tree: it.Digest, Licence: it.Licence.SPDX, Pin: p.choice.Pin, Mode: "link"}
+	e.Source.Subpath = strings.Trim(p.Origin.Subpath+"/"+it.Dir, "/")
+	if p.choice.Copy {
+		e.Mode = "copy"
+	}
+	for _, f := range it.Tree {
+		if f.Exec {
+			e.Exec = append(e.Exec, f.Path)
+		}
+	}
+	for _, l := range it.Links {
+		e.Agents = append(e.Agents, l.Agent)
+	}
+	if it.Before != nil {
+		e.extra = it.Before.extra
+	}
+	return e
+}
+
+func (i *Installer) provenance(p *Plan, it Item) Provenance {
+	e := i.entry(p, it)
+	prov := Provenance{
+		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: it.Digest, Files: len(it.Files),
+		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
+	}
+	if i.o.Scanner != nil {
+		prov.Scan = &ScanSummary{Rules: it.Scan.Rules, Blocking: it.Scan.Blocking, Complete: it.Scan.Complete, Accepted: p.choice.Accept}
+	}
+	return prov
+}
+
+func id() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// aside is a place for what is replaced.
+func (i *Installer) aside(name string) string {
+	return filepath.Join(i.o.State, "replaced", name+"-"+i.o.Now().UTC().Format("20060102T150405")+"-"+id())
+}
+
+// carryOut stages the new folder, writes down what is about to happen, and does it. It
+// can stop anywhere: recover ends it or takes it back.
+func (i *Installer) carryOut(ctx context.Context, n intent, prov *Provenance) ([]string, error) {
+	mark := id()
+	n.Old = filepath.Join(n.Scope.Skills, "."+n.Name+".deft-old-"+mark)
+	if n.Entry != nil {
+		n.Fresh = filepath.Join(n.Scope.Skills, "."+n.Name+".deft-new-"+mark)
+		if err := i.stage(ctx, n.Fresh, n.Tree, prov); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(n.Fresh))
+		}
+	}
+	src, err := json.Marshal(n)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("install: %w", err), os.RemoveAll(n.Fresh))
+	}
+	journal := filepath.Join(i.o.State, "journal")
+	if err := os.MkdirAll(journal, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("install: %w", err), os.RemoveAll(n.Fresh))
+	}
+	at := filepath.Join(journal, mark+".json")
+	if err := atomicfile.Write(at, src, 0o600); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(n.Fresh))
+	}
+	notes, err := i.perform(ctx, n)
+	if err != nil {
+		return notes, errors.Join(err, i.settle(ctx, at, n))
+	}
+	return notes, os.Remove(at)
+}
+
+// stage builds a tree from the store beside its target, and reads it again.
+func (i *Installer) stage(ctx context.Context, dir string, digest skill.Digest, prov *Provenance) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	if err := fault.Err("install.stage"); err != nil {
+		return fmt.Errorf("install %s: %w", dir, err)
+	}
+	tree, err := i.o.Trees.Get(ctx, digest)
+	if err != nil {
+		return err
+	}
+	if err := writeTree(ctx, i.o.Blobs, tree, dir); err != nil {
+		return err
+	}
+	if prov != nil {
+		src, err := json.MarshalIndent(prov, "", "  ")
+		if err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+		if err := atomicfile.Write(filepath.Join(dir, ProvenanceFile), append(src, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	got, err := treeAt(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if got.Digest() != digest {
+		return fmt.Errorf("install %s: the folder that was written has the digest %s, not %s", dir, got.Digest(), digest)
+	}
+	return nil
+}
+
+// writeTree writes the files of a tree below a folder that is not there yet.
+func writeTree(ctx context.Context, b blobs.Store, tree skill.Tree, dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	defer root.Close()
+	for _, f := range tree {
+		data, err := b.Get(ctx, f.Blob)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+		name := filepath.FromSlash(f.Path)
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+		perm := fs.FileMode(0o644)
+		if f.Exec {
+			perm = 0o755
+		}
+		if err := atomicfile.WriteIn(root, name, data, perm); err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+	}
+	return nil
+}
+
+// perform is the change itself. Each step can be done again.
+func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err error) {
+	if err := i.swap(ctx, n); err != nil {
+		return nil, err
+	}
+	for _, l := range n.Drop {
+		if err := os.RemoveAll(l.Path); err != nil { // a link is removed, not followed
+			return nil, fmt.Errorf("install: %w", err)
+		}
+	}
+	for _, l := range n.Links {
+		if err := fault.Err("install.link"); err != nil {
+			return nil, fmt.Errorf("install %s: %w", l.Path, err)
+		}
+		note, err := i.link(ctx, n, l)
+		if err != nil {
+			return nil, err
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	if err := fault.Err("install.lock"); err != nil {
+		return nil, fmt.Errorf("install %s: %w", n.Scope.Lock, err)
+	}
+	lock, err := ReadLock(n.Scope.Lock, n.Scope.Name == "project")
+	if err != nil {
+		return nil, err
+	}
+	if n.Entry == nil {
+		delete(lock.Skills, n.Name)
+	} else {
+		lock.Skills[n.Name] = *n.Entry
+	}
+	if err := lock.Write(n.Scope.Lock); err != nil {
+		return nil, err
+	}
+	return notes, i.putAside(n)
+}
+
+func (i *Installer) swap(ctx context.Context, n intent) error {
+	if err := fault.Err("install.swap"); err != nil {
+		return fmt.Errorf("install %s: %w", n.target(), err)
+	}
+	if n.Entry == nil {
+		err := atomicfile.Move(n.target(), n.Old)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if _, err := os.Lstat(n.Fresh); errors.Is(err, fs.ErrNotExist) {
+		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() == n.Tree {
+			return nil // a run before did it
+		}
+	}
+	return atomicfile.Swap(n.Fresh, n.target(), n.Old)
+}
+
+// putAside keeps what was replaced where a person may look for it, or lets it go.
+func (i *Installer) putAside(n intent) error {
+	if _, err := os.Lstat(n.Old); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if n.Kept == "" {
+		return os.RemoveAll(n.Old)
+	}
+	if err := os.MkdirAll(filepath.Dir(n.Kept), 0o700); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	if err := atomicfile.Move(n.Old, n.Kept); err == nil {
+		return nil
+	}
+	// Another file system: copied, then removed.
+	if err := os.CopyFS(n.Kept, os.DirFS(n.Old)); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	return os.RemoveAll(n.Old)
+}
+
+// link makes an agent's entry for the canonical copy: relative within a work tree, so
+// that it holds in every checkout.
+func (i *Installer) link(ctx context.Context, n intent, l Link) (note string, err error) {
+	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
+		return "", fmt.Errorf("install: %w", err)
+	}
+	if info, err := os.Lstat(l.Path); err == nil {
+		if info.Mode().Type() == fs.ModeSymlink && leadsTo(l.Path, n.target()) && !n.Copy {
+			return "", nil
+		}
+		if err := os.RemoveAll(l.Path); err != nil {
+			return "", fmt.Errorf("install: %w", err)
+		}
+	}
+	if !n.Copy {
+		to := n.target()
+		if n.Scope.Name == "project" {
+			if rel, err := filepath.Rel(filepath.Dir(l.Path), to); err == nil {
+				to = rel
+			}
+		}
+		if err = os.Symlink(to, l.Path); err == nil {
+			return "", nil
+		}
+		if runtime.GOOS != "windows" {
+			return "", fmt.Errorf("install: %w", err)
+		}
+		note = "install_link_fell_back: " + l.Path
+	}
+	tree, err := i.o.Trees.Get(ctx, n.Tree)
+	if err != nil {
+		return "", err
+	}
+	if err := writeTree(ctx, i.o.Blobs, tree, l.Path); err != nil {
+		return "", err
+	}
+	src, err := os.ReadFile(filepath.Join(n.target(), ProvenanceFile))
+	if err != nil {
+		return note, nil //nolint:nilerr // without a record the copy is a plain skill
+	}
+	return note, atomicfile.Write(filepath.Join(l.Path, ProvenanceFile), src, 0o644)
+}
+
+// recover ends what an earlier process left. The lock is held.
+func (i *Installer) recover(ctx context.Context) error {
+	list, err := filepath.Glob(filepath.Join(i.o.State, "journal", "*.json"))
+	if err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	for _, at := range list {
+		src, err := os.ReadFile(at)
+		if err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+		var n intent
+		if err := json.Unmarshal(src, &n); err != nil || n.Format != 1 {
+			return fmt.Errorf("%w: %s", ErrLockDamaged, at)
+		}
+		if err := i.settle(ctx, at, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle ends a change whose new folder is in its place, and takes every other back.
+func (i *Installer) settle(ctx context.Context, at string, n intent) error {
+	if i.swapped(ctx, n) {
+		if _, err := i.perform(ctx, n); err != nil {
+			return err
+		}
+		return os.Remove(at)
+	}
+	if _, err := os.Lstat(n.target()); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(n.Old); err == nil {
+			if err := atomicfile.Move(n.Old, n.target()); err != nil {
+				return fmt.Errorf("install: %w", err)
+			}
+		}
+	}
+	if n.Fresh != "" {
+		if err := os.RemoveAll(n.Fresh); err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
+	}
+	return os.Remove(at)
+}
+
+// swapped reports whether the new state is at the target.
+func (i *Installer) swapped(ctx context.Context, n intent) bool {
+	if n.Entry == nil {
+		_, err := os.Lstat(n.target())
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if _, err := os.Lstat(n.Fresh); err == nil {
+		// After an exchange the old folder has the new one's name for a moment.
+		fresh, err := treeAt(ctx, n.Fresh)
+		if err != nil || fresh.Digest() == n.Tree {
+			return false
+		}
+		if tree, err := treeAt(ctx, n.target()); err != nil || tree.Digest() != n.Tree {
+			return false
+		}
+		return atomicfile.Move(n.Fresh, n.Old) == nil
+	}
+	tree, err := treeAt(ctx, n.target())
+	return err == nil && tree.Digest() == n.Tree
+}

@@ -1,0 +1,292 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/install/archive"
+	"github.com/deftskills/deft/install/fetch"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/store/blobs"
+)
+
+// Origin is where a skill came from, as records keep it.
+type Origin struct {
+	Type    Kind   `json:"type"`
+	URL     string `json:"url"`
+	Ref     string `json:"ref,omitempty"`
+	Commit  string `json:"commit,omitempty"` // 40 hex digits of a repository; a digest of an archive or file
+	Subpath string `json:"subpath,omitempty"`
+}
+
+// Source is the source that an origin was fetched from, to be fetched again.
+func (o Origin) Source() SourceRef {
+	return SourceRef{Kind: o.Type, URL: o.URL, Ref: o.Ref}
+}
+
+// Fetched is a source as bytes, and where exactly they came from.
+type Fetched struct {
+	Origin Origin // Subpath is the folder that was asked for
+	Files  []archive.File
+	Notes  []fetch.Note
+}
+
+// Fetcher gets sources.
+type Fetcher struct {
+	Git  *fetch.Git
+	HTTP *fetch.HTTP
+	Home string // for paths that begin with ~
+	Dir  string // absolute; other paths are relative to it
+}
+
+// ErrMissing is a folder of this machine that is not there any more.
+var ErrMissing = errors.New("source_missing")
+
+// Fetch gets the bytes of a source. Nothing on disk changes but a temporary folder.
+func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
+	switch r.Kind {
+	case Local:
+		return f.local(ctx, r)
+	case Git:
+		return f.git(ctx, r, r.URL)
+	case Probe:
+		return f.git(ctx, r, r.URL)
+	case Archive:
+		b, err := f.HTTP.Archive(ctx, r.URL)
+		if err != nil {
+			return nil, err
+		}
+		return unpack(r, b.Data, b.Digest)
+	case File:
+		b, err := f.HTTP.Document(ctx, r.URL)
+		if err != nil {
+			return nil, err
+		}
+		return &Fetched{Origin: Origin{Type: File, URL: r.URL, Commit: b.Digest}, Files: []archive.File{{Path: "SKILL.md", Data: b.Data}}}, nil
+	}
+	return nil, fmt.Errorf("%w: %s sources can't be fetched by this release: %s", ErrUnrecognised, r.Kind, r)
+}
+
+// unpack reads an archive, or what of it lies below the folder that was asked for.
+func unpack(r SourceRef, data []byte, digest string) (*Fetched, error) {
+	c, err := archive.Read(data, archive.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	out := &Fetched{Origin: Origin{Type: r.Kind, URL: r.URL, Commit: digest, Subpath: r.Dir}, Files: below(c.Files, r.Dir)}
+	for _, n := range c.Notes {
+		out.Notes = append(out.Notes, fetch.Note{Code: fetch.NoteLink, Message: n})
+	}
+	if len(out.Files) == 0 {
+		return nil, fmt.Errorf("%w: %q in %s", fetch.ErrNoDir, r.Dir, r.URL)
+	}
+	return out, nil
+}
+
+func below(files []archive.File, dir string) []archive.File {
+	if dir == "" {
+		return files
+	}
+	var out []archive.File
+	for _, f := range files {
+		if rest, ok := strings.CutPrefix(f.Path, dir+"/"); ok {
+			f.Path = rest
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// git resolves a ref to a commit and fetches its tree.
+func (f *Fetcher) git(ctx context.Context, r SourceRef, address string) (*Fetched, error) {
+	if f.Git == nil {
+		return nil, fmt.Errorf("%w: no git program is there, 2.30 or later", fetch.ErrUnreachable)
+	}
+	refs, err := f.Git.Refs(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		names = append(names, ref.Name)
+	}
+	r, near, ok := r.Split(names)
+	if !ok {
+		return nil, noRef(r.Rest, near)
+	}
+	ref := r.Ref
+	if ref == "" {
+		ref = "HEAD"
+	}
+	commit := ref
+	if i := slices.IndexFunc(refs, func(have fetch.Ref) bool { return have.Name == ref }); i >= 0 {
+		commit = refs[i].Commit
+	} else if !commitForm.MatchString(ref) {
+		return nil, noRef(ref, closeRefs(ref, names))
+	}
+	got, err := f.Git.Fetch(ctx, address, ref, commit, r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Fetched{Origin: Origin{Type: Git, URL: r.URL, Ref: r.Ref, Commit: got.Commit, Subpath: r.Dir}, Files: got.Files, Notes: got.Notes}, nil
+}
+
+func noRef(ref string, near []string) error {
+	if len(near) == 0 {
+		return fmt.Errorf("%w: %q", fetch.ErrNoRef, ref)
+	}
+	return fmt.Errorf("%w: %q; close: %s", fetch.ErrNoRef, ref, strings.Join(near, ", "))
+}
+
+// Path is the absolute path of a source on this machine.
+func (f *Fetcher) Path(p string) string {
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		return filepath.Join(f.Home, p[1:])
+	}
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(f.Dir, p)
+	}
+	return filepath.Clean(p)
+}
+
+// local reads a folder, the folder of a SKILL.md, an archive, or a ref of a work tree.
+func (f *Fetcher) local(ctx context.Context, r SourceRef) (*Fetched, error) {
+	at := f.Path(r.URL)
+	info, err := os.Stat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrMissing, at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if r.Ref != "" {
+		out, err := f.git(ctx, r, at)
+		if err == nil {
+			out.Origin.Type, out.Origin.URL = Local, r.URL
+		}
+		return out, err
+	}
+	if !info.IsDir() {
+		if filepath.Base(at) == source.SkillFile {
+			at = filepath.Dir(at)
+			r.URL = filepath.Dir(r.URL)
+		} else {
+			data, err := os.ReadFile(at)
+			if err != nil {
+				return nil, fmt.Errorf("source: %w", err)
+			}
+			return unpack(r, data, string(skill.FileDigest(data)))
+		}
+	}
+	files, notes, err := readFolder(ctx, filepath.Join(at, filepath.FromSlash(r.Dir)))
+	if err != nil {
+		return nil, err
+	}
+	return &Fetched{Origin: Origin{Type: Local, URL: r.URL, Subpath: r.Dir}, Files: files, Notes: notes}, nil
+}
+
+// The bounds of a folder of this machine, those of a repository.
+const (
+	maxFolderFiles = 50_000
+	maxFolderBytes = 256 << 20
+)
+
+// readFolder reads every file of a folder but those of tools. A link to a file inside
+// is what it leads to, any other is left out.
+func readFolder(ctx context.Context, dir string) (files []archive.File, notes []fetch.Note, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("source: %w", err)
+	}
+	defer root.Close()
+	total := int64(0)
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if e.IsDir() {
+			if left(e.Name()) && name != "." {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := fs.Stat(root.FS(), name) // through a link, within the folder
+		if err != nil || !info.Mode().IsRegular() {
+			notes = append(notes, fetch.Note{Code: fetch.NoteLink, Path: name, Message: "no regular file of the folder; it is left out"})
+			return nil
+		}
+		if left(e.Name()) {
+			return nil
+		}
+		if total += info.Size(); total > maxFolderBytes || len(files) == maxFolderFiles {
+			return fmt.Errorf("%w: %s holds more than %d files or %d bytes", fetch.ErrLimit, dir, maxFolderFiles, maxFolderBytes)
+		}
+		data, err := readFile(root, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, archive.File{Path: name, Data: data, Exec: info.Mode()&0o111 != 0})
+		return nil
+	})
+	return files, notes, err
+}
+
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFolderBytes+1))
+}
+
+// leftOut are what tools put beside a skill; they are no part of it.
+var leftOut = []string{".git", "node_modules", ".DS_Store", "Thumbs.db", ".venv", "__pycache__", ProvenanceFile, minaraFile}
+
+// left reports whether a name is not copied and not compared.
+func left(name string) bool {
+	return slices.Contains(leftOut, name) || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".swp")
+}
+
+// contents are files as a tree and the blobs that it names.
+type contents struct {
+	tree skill.Tree
+	*blobs.Memory
+}
+
+func treeOf(ctx context.Context, files []archive.File) (contents, error) {
+	c := contents{Memory: blobs.NewMemory()}
+	for _, f := range files {
+		d, err := c.Put(ctx, f.Data)
+		if err != nil {
+			return c, err
+		}
+		c.tree = append(c.tree, skill.FileEntry{Path: f.Path, Blob: d, Size: int64(len(f.Data)), Exec: f.Exec})
+	}
+	slices.SortFunc(c.tree, func(a, b skill.FileEntry) int { return strings.Compare(a.Path, b.Path) })
+	return c, nil
+}
+
+// fs is the files of c as a file system.
+func (c contents) fs() (fs.FS, error) { return source.VersionFS(c.tree, c.Memory, time.Time{}) }
+
+// dirOf is the folder of a path in a tree, "" for its root.
+func dirOf(p string) string {
+	if d := path.Dir(p); d != "." {
+		return d
+	}
+	return ""
+}

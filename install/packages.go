@@ -1,0 +1,134 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/install/archive"
+	"github.com/deftskills/deft/install/fetch"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+)
+
+// Package is one skill of a source.
+type Package struct {
+	Skill    *skill.Skill
+	Dir      string // in the source; "" = its root
+	Internal bool   // its author offers it only to those who name it
+	Files    []archive.File
+	Tree     skill.Tree
+	Digest   skill.Digest // of Tree
+	// Problem is why it can't be chosen, "" where it can.
+	Problem string
+}
+
+// maxPackageDepth is how deep a SKILL.md may lie to be found by itself.
+const maxPackageDepth = 6
+
+// pruned are folders in which no skill is looked for.
+var pruned = []string{"node_modules", ".git", "vendor", ".venv", "venv", "__pycache__", "dist", "build", "testdata"}
+
+// FindOptions says what of a source is offered.
+type FindOptions struct {
+	Nested bool // the skill at the top brings those below it along, as files
+}
+
+// Find returns the skills of a source, by folder. A SKILL.md below another skill belongs
+// to that skill, unless that one lies at the top.
+func Find(ctx context.Context, f *Fetched, o FindOptions) ([]Package, error) {
+	var dirs []string
+	for _, file := range f.Files {
+		if path.Base(file.Path) == source.SkillFile && offered(dirOf(file.Path)) {
+			dirs = append(dirs, dirOf(file.Path))
+		}
+	}
+	slices.Sort(dirs)
+	var out []Package
+	for _, dir := range dirs {
+		if private(dir, dirs) {
+			continue
+		}
+		p, err := f.pack(ctx, dir, dirs, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func offered(dir string) bool {
+	if dir == "" {
+		return true
+	}
+	parts := strings.Split(dir, "/")
+	return len(parts) <= maxPackageDepth && !slices.ContainsFunc(parts, func(p string) bool { return slices.Contains(pruned, p) })
+}
+
+// private reports whether a folder lies below another skill's, the one at the top apart.
+func private(dir string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(above string) bool {
+		return above != "" && above != dir && strings.HasPrefix(dir, above+"/")
+	})
+}
+
+func (f *Fetched) pack(ctx context.Context, dir string, dirs []string, o FindOptions) (Package, error) {
+	p := Package{Dir: dir}
+	for _, file := range below(f.Files, dir) {
+		if !kept(file.Path) || dir == "" && !o.Nested && slices.ContainsFunc(dirs, func(d string) bool {
+			return d != "" && strings.HasPrefix(file.Path, d+"/")
+		}) {
+			continue
+		}
+		p.Files = append(p.Files, file)
+	}
+	c, err := treeOf(ctx, p.Files)
+	if err != nil {
+		return p, err
+	}
+	p.Tree, p.Digest = c.tree, c.tree.Digest()
+	shown := path.Join(dir, source.SkillFile)
+	side := map[string][]byte{}
+	var src []byte
+	for _, file := range p.Files {
+		switch file.Path {
+		case source.SkillFile:
+			src = file.Data
+		case skill.SidecarConfig, skill.SidecarOpenAI:
+			side[file.Path] = file.Data
+		}
+	}
+	p.Skill = skill.Parse(src, skill.ParseOptions{Path: shown, DirName: path.Base("/" + dir), Sidecars: side})
+	p.Internal = p.Skill.Meta.Internal
+	p.Problem = f.problem(p)
+	return p, nil
+}
+
+// kept reports whether a path is part of a skill: no part of it is what tools leave.
+func kept(p string) bool {
+	return !slices.ContainsFunc(strings.Split(p, "/"), left)
+}
+
+// problem says why a package can't be installed as it is.
+func (f *Fetched) problem(p Package) string {
+	if !p.Skill.Valid {
+		for _, d := range p.Skill.Diagnostics {
+			if d.Level == skill.LevelError {
+				return fmt.Sprintf("%s line %d: %s", d.File, d.Line, d.Message)
+			}
+		}
+		return "its SKILL.md can't be read"
+	}
+	if err := CheckName(p.Skill.Name); err != nil {
+		return err.Error()
+	}
+	for _, n := range f.Notes {
+		if n.Code == fetch.NoteBadPath && (p.Dir == "" || strings.HasPrefix(n.Path, p.Dir+"/")) {
+			return n.Message
+		}
+	}
+	return ""
+}

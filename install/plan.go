@@ -1,0 +1,351 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deftskills/deft/install/licence"
+	"github.com/deftskills/deft/install/scan"
+	"github.com/deftskills/deft/internal/fold"
+	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store/blobs"
+)
+
+// Installer brings skills in, and takes out what it brought. Its methods are for one
+// goroutine; several processes wait for each other by a lock file.
+type Installer struct{ o Options }
+
+// Options are what an Installer works with. Blobs, Trees, State and Program are
+// required.
+type Options struct {
+	Blobs    blobs.Store
+	Trees    blobs.Trees
+	State    string // the state directory: unfinished changes, what was replaced, the lock
+	Program  string // what writes records, such as "deft 1.2"
+	Scanner  *scan.Scanner
+	Licences licence.Options
+	// EnforceLocal holds local sources to their licence too; else it is only shown.
+	EnforceLocal bool
+	Reserved     []string // names that no skill may take, such as those of built-in ones
+	Now          func() time.Time
+	// Wait is how long another process is waited for; 0 = 10 s.
+	Wait time.Duration
+}
+
+// New returns an Installer.
+func New(o Options) *Installer {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Installer{o}
+}
+
+// Choice is what of a source a person wants, and where.
+type Choice struct {
+	Scope    Scope
+	Agents   []Agent  // into whose folders each skill is linked
+	Copy     bool     // copies instead of links
+	Force    bool     // what is in the way is moved aside, another origin's skill replaced
+	Unlicen  bool     // skills without a licence pass
+	Accept   []string // rules of the scanner whose findings are taken
+	Pin      string
+	Expected map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
+}
+
+// What a plan does with one skill.
+const (
+	Install = "install" // nothing of that name is there
+	Replace = "replace" // another tree takes the place
+	Same    = "same"    // it is there already
+)
+
+// Item is one skill of a plan.
+type Item struct {
+	Package
+	Name    string // of its folder
+	Target  string // absolute
+	Action  string
+	Licence licence.Verdict
+	Scan    scan.Result
+	Links   []Link
+	Asks    []Reason // questions that a person has to answer
+	Refused *Reason  // why it is not installed; nil = it may be
+	Before  *Entry   // what the lock has of that name
+}
+
+// Reason is a code and the words for a person.
+type Reason struct{ Code, Message string }
+
+// Link is an entry in an agent's folder.
+type Link struct{ Agent, Path string }
+
+// Plan is what an install would do. Nothing on disk has changed.
+type Plan struct {
+	Origin Origin
+	Notes  []string
+	Items  []Item
+	choice Choice
+}
+
+// Plan decides about each of a list of packages by itself.
+func (i *Installer) Plan(ctx context.Context, f *Fetched, packages []Package, c Choice) (*Plan, error) {
+	lock, err := ReadLock(c.Scope.Lock, c.Scope.Name == "project")
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Origin: f.Origin, choice: c}
+	for _, n := range f.Notes {
+		p.Notes = append(p.Notes, strings.TrimSpace(n.Path+" "+n.Message))
+	}
+	taken := map[string]string{}
+	for _, pack := range packages {
+		item, err := i.item(ctx, f, pack, lock, c)
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := taken[item.Name]; ok && item.Refused == nil {
+			item.Refused = &Reason{"install_name_taken", fmt.Sprintf("%s of the same source has the name too", other)}
+		}
+		taken[item.Name] = path.Join(pack.Dir, "SKILL.md")
+		p.Items = append(p.Items, item)
+	}
+	return p, nil
+}
+
+// item runs the checks in the order in which each needs those before it.
+func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lock, c Choice) (Item, error) {
+	it := Item{Package: pack, Name: targetName(pack.Skill)}
+	if pack.Problem != "" {
+		it.Refused = &Reason{"skill_invalid", pack.Problem}
+		if CheckName(pack.Skill.Name) != nil && pack.Skill.Valid {
+			it.Refused.Code = "install_bad_name"
+		}
+		return it, nil
+	}
+	it.Target = filepath.Join(c.Scope.Skills, it.Name)
+	if e, ok := lock.Skills[it.Name]; ok {
+		it.Before = &e
+	}
+	steps := []func(context.Context, *Fetched, *Item, Choice) (*Reason, error){i.expected, i.name, i.place, i.licence, i.scan}
+	for _, step := range steps {
+		why, err := step(ctx, f, &it, c)
+		if err != nil {
+			return it, err
+		}
+		if why != nil {
+			it.Refused = why
+			return it, nil
+		}
+	}
+	return it, nil
+}
+
+// targetName is the folder's name: the form of the skill's name that people type.
+func targetName(s *skill.Skill) string {
+	if s.Handle != "" {
+		return s.Handle
+	}
+	return s.Name
+}
+
+// expected holds a package to a lock.
+func (i *Installer) expected(_ context.Context, f *Fetched, it *Item, c Choice) (*Reason, error) {
+	if c.Expected == nil {
+		return nil, nil
+	}
+	want, ok := c.Expected[it.Name]
+	switch {
+	case !ok:
+		return &Reason{"lock_frozen", "the lock file does not name it"}, nil
+	case want.Tree != it.Digest:
+		return &Reason{"lock_frozen", fmt.Sprintf("its files are %s, the lock file has %s", it.Digest, want.Tree)}, nil
+	case want.Source.Commit != "" && f.Origin.Commit != want.Source.Commit:
+		return &Reason{"lock_frozen", fmt.Sprintf("the source is at %s, the lock file at %s", f.Origin.Commit, want.Source.Commit)}, nil
+	}
+	return nil, nil
+}
+
+// name compares with what is there by that name, or by one that looks like it.
+func (i *Installer) name(_ context.Context, f *Fetched, it *Item, c Choice) (*Reason, error) {
+	if err := CheckName(it.Name); err != nil {
+		return &Reason{"install_bad_name", err.Error()}, nil
+	}
+	others := slices.Clone(i.o.Reserved)
+	entries, err := os.ReadDir(c.Scope.Skills)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("install: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			others = append(others, e.Name())
+		}
+	}
+	for _, other := range others {
+		switch {
+		case other == it.Name && slices.Contains(i.o.Reserved, other) && !c.Force:
+			return &Reason{"install_name_taken", fmt.Sprintf("a built-in skill is called %q", other)}, nil
+		case other == it.Name:
+		case fold.Key(other) == fold.Key(it.Name):
+			return &Reason{"install_name_taken", fmt.Sprintf("it differs from %q only in case or form of letters", other)}, nil
+		case fold.Skeleton(other) == fold.Skeleton(it.Name):
+			it.Asks = append(it.Asks, Reason{"install_look_alike", fmt.Sprintf("look-alike of %q", other)})
+		}
+	}
+	if it.Before != nil && !sameOrigin(it.Before.Source, f.Origin) && !c.Force {
+		return &Reason{"install_name_taken", fmt.Sprintf("%q is installed from %s", it.Name, it.Before.Source.URL)}, nil
+	}
+	return nil, nil
+}
+
+func sameOrigin(a, b Origin) bool {
+	return a.Type == b.Type && strings.TrimSuffix(a.URL, ".git") == strings.TrimSuffix(b.URL, ".git")
+}
+
+// place looks at the target and at the folders of agents.
+func (i *Installer) place(ctx context.Context, _ *Fetched, it *Item, c Choice) (*Reason, error) {
+	info, err := os.Lstat(it.Target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		it.Action = Install
+	case err != nil:
+		return nil, fmt.Errorf("install: %w", err)
+	case it.Before == nil && !c.Force:
+		return &Reason{"install_occupied", it.Target + " is there, and deft did not put it there"}, nil
+	default:
+		it.Action = Replace
+		if tree, err := treeAt(ctx, it.Target); info.IsDir() && err == nil && tree.Digest() == it.Digest {
+			it.Action = Same
+		} else if it.Before != nil && err == nil && tree.Digest() != it.Before.Tree && !c.Force {
+			return &Reason{"update_kept", fmt.Sprintf("%s has local edits in %s", it.Name, strings.Join(changed(ctx, i, it.Before.Tree, tree), ", "))}, nil
+		}
+	}
+	for _, a := range c.Agents {
+		dir := a.dir(c.Scope)
+		if dir == "" || dir == c.Scope.Skills {
+			continue
+		}
+		at := filepath.Join(dir, it.Name)
+		if slices.ContainsFunc(it.Links, func(l Link) bool { return l.Path == at }) {
+			continue
+		}
+		if _, err := os.Lstat(at); err == nil && !c.Force && !i.ours(at, it) {
+			return &Reason{"install_occupied", at + " is there, and deft did not put it there"}, nil
+		}
+		it.Links = append(it.Links, Link{a.ID, at})
+	}
+	return nil, nil
+}
+
+// ours reports whether an entry of an agent's folder is the one that deft made for the
+// skill: a link to the canonical copy, or a copy with our record.
+func (i *Installer) ours(at string, it *Item) bool {
+	info, err := os.Lstat(at)
+	if err != nil || it.Before == nil {
+		return false
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		return leadsTo(at, it.Target)
+	}
+	p, err := ReadProvenance(at)
+	return err == nil && p.Name == it.Name && sameOrigin(p.Source, it.Before.Source)
+}
+
+// leadsTo compares what a link says, by its parts, with a path: where the path is gone
+// too there is nothing else to compare.
+func leadsTo(link, target string) bool {
+	to, err := os.Readlink(link)
+	if err != nil {
+		return false
+	}
+	if !filepath.IsAbs(to) {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(link))
+		if err != nil {
+			dir = filepath.Dir(link)
+		}
+		to = filepath.Join(dir, to)
+	}
+	real, err := filepath.EvalSymlinks(filepath.Dir(target))
+	if err != nil {
+		real = filepath.Dir(target)
+	}
+	return filepath.Clean(to) == filepath.Clean(target) || filepath.Clean(to) == filepath.Join(real, filepath.Base(target))
+}
+
+func (i *Installer) licence(_ context.Context, f *Fetched, it *Item, c Choice) (*Reason, error) {
+	whole, err := treeOf(context.Background(), f.Files)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := whole.fs()
+	if err != nil {
+		return nil, err
+	}
+	dir := it.Dir
+	if dir == "" {
+		dir = "."
+	}
+	src, err := fs.ReadFile(tree, path.Join(dir, "SKILL.md"))
+	if err != nil {
+		return nil, fmt.Errorf("install: %w", err)
+	}
+	if it.Licence, err = licence.Decide(tree, dir, it.Skill.Meta.License, src, i.o.Licences); err != nil {
+		return nil, err
+	}
+	if f.Origin.Type == Local && !i.o.EnforceLocal {
+		return nil, nil
+	}
+	switch v := it.Licence; v.Decision {
+	case licence.Refuse:
+		return &Reason{"licence_refused", v.Evidence}, nil
+	case licence.Contradiction:
+		return &Reason{"licence_contradiction", v.Evidence}, nil
+	case licence.None:
+		if !c.Unlicen {
+			return &Reason{"licence_none", v.Evidence}, nil
+		}
+	case licence.Warn:
+		it.Asks = append(it.Asks, Reason{"licence_warn", v.SPDX})
+	}
+	return nil, nil
+}
+
+func (i *Installer) scan(ctx context.Context, _ *Fetched, it *Item, c Choice) (*Reason, error) {
+	if i.o.Scanner == nil {
+		return nil, nil
+	}
+	own, err := treeOf(ctx, it.Files)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := own.fs()
+	if err != nil {
+		return nil, err
+	}
+	if it.Scan, err = i.o.Scanner.Scan(ctx, tree, scan.ScanOptions{}); err != nil {
+		return nil, err
+	}
+	for _, f := range it.Scan.Findings {
+		if slices.Contains(c.Accept, f.Rule) {
+			continue
+		}
+		at := fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Rule, f.Why)
+		switch f.Level {
+		case scan.Block:
+			return &Reason{"scan_blocked", at}, nil
+		case scan.Warn:
+			it.Asks = append(it.Asks, Reason{"scan_warn", at})
+		}
+	}
+	if !it.Scan.Complete {
+		it.Asks = append(it.Asks, Reason{"scan_partial", fmt.Sprintf("%d files were not looked at whole", it.Scan.FilesSkipped)})
+	}
+	return nil, nil
+}

@@ -1,0 +1,88 @@
+package install
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deftskills/deft/install/licence"
+	"github.com/deftskills/deft/skill"
+)
+
+// ProvenanceFile lies in an installed skill and says where it came from. It is no part
+// of the skill.
+const ProvenanceFile = ".deft-skill.json"
+
+// minaraFile is the same record of another system.
+const minaraFile = ".minara-skill.json"
+
+// Provenance is the record in an installed skill.
+type Provenance struct {
+	Format     int             `json:"format"`
+	ID         string          `json:"id"` // of this installation
+	Name       string          `json:"name"`
+	Source     Origin          `json:"source"`
+	Tree       skill.Digest    `json:"tree"`
+	Files      int             `json:"files"`
+	Licence    licence.Verdict `json:"licence"`
+	Scan       *ScanSummary    `json:"scan,omitempty"`
+	At         time.Time       `json:"installed_at"`
+	Installer  string          `json:"installer"`
+	Mode       string          `json:"mode"`
+	Unverified bool            `json:"unverified,omitempty"` // its source names no digest
+}
+
+// ScanSummary is what the scanner said of the bytes that were installed.
+type ScanSummary struct {
+	Rules    string   `json:"rules"`
+	Blocking int      `json:"blocking"`
+	Complete bool     `json:"complete"`
+	Accepted []string `json:"accepted,omitempty"` // rules whose findings a person took
+}
+
+const provenanceFormat = 1
+
+// ReadProvenance reads the record of an installed skill. The error of a folder without
+// one wraps fs.ErrNotExist.
+func ReadProvenance(dir string) (p Provenance, err error) {
+	src, err := os.ReadFile(filepath.Join(dir, ProvenanceFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if src, err := os.ReadFile(filepath.Join(dir, minaraFile)); err == nil {
+			return readMinara(src)
+		}
+	}
+	if err != nil {
+		return p, fmt.Errorf("provenance: %w", err)
+	}
+	if err := json.Unmarshal(src, &p); err != nil {
+		return p, fmt.Errorf("provenance %s: %w", filepath.Join(dir, ProvenanceFile), err)
+	}
+	return p, nil
+}
+
+// readMinara reads the other system's record as far as it says the same.
+func readMinara(src []byte) (Provenance, error) {
+	var m struct {
+		URL     string `json:"url"`
+		Ref     string `json:"ref"`
+		Commit  string `json:"commit"`
+		Subpath string `json:"subpath"`
+		Licence string `json:"licence"`
+		License string `json:"license"`
+		SHA256  string `json:"sha256"`
+	}
+	if err := json.Unmarshal(src, &m); err != nil {
+		return Provenance{}, fmt.Errorf("provenance %s: %w", minaraFile, err)
+	}
+	if m.Licence == "" {
+		m.Licence = m.License
+	}
+	return Provenance{
+		Source:  Origin{Type: Git, URL: m.URL, Ref: m.Ref, Commit: m.Commit, Subpath: m.Subpath},
+		Licence: licence.Verdict{SPDX: m.Licence}, Tree: skill.Digest(m.SHA256), Mode: "copy",
+	}, nil
+}

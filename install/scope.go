@@ -1,0 +1,75 @@
+package install
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/source"
+)
+
+// Scope is one place that skills are installed in, with its lock file.
+type Scope struct {
+	Name   string // project, user or deft
+	Root   string // what relative paths of its records are relative to
+	Skills string // the folder of the canonical copies
+	Lock   string
+}
+
+// Project is the scope of a work tree.
+func Project(root string) Scope {
+	return Scope{"project", root, filepath.Join(root, ".agents", "skills"), filepath.Join(root, LockFile)}
+}
+
+// User is the scope of a person: data is deft's data directory.
+func User(home, data string) Scope {
+	return Scope{"user", home, filepath.Join(home, ".agents", "skills"), filepath.Join(data, LockFile)}
+}
+
+// Own is the scope of skills for deft alone.
+func Own(data string) Scope {
+	return Scope{"deft", data, filepath.Join(data, "skills"), filepath.Join(data, "own-"+LockFile)}
+}
+
+// Agent is a client into whose folders skills are linked.
+type Agent struct {
+	ID      string
+	Project string // relative to a work tree; "" = it has none
+	User    string // relative to the home, or absolute
+}
+
+// Agents lists the clients that the table of clients has as targets, by id. expand turns
+// "~" and variables into a path, "" where a variable is not set.
+func Agents(expand func(dir string) string) []Agent {
+	var out []Agent
+	for _, row := range source.ClientDirs() {
+		if row.Notes != "install target" {
+			continue
+		}
+		i := slices.IndexFunc(out, func(a Agent) bool { return a.ID == row.Client })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Agent{ID: row.Client})
+		}
+		dir := strings.TrimSuffix(row.Dir, "/")
+		switch row.Scope {
+		case "project":
+			out[i].Project = dir
+		case "user":
+			out[i].User = expand(dir)
+		}
+	}
+	slices.SortFunc(out, func(a, b Agent) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// dir is where an agent keeps the skills of a scope, "" where it keeps none.
+func (a Agent) dir(s Scope) string {
+	if s.Name == "project" {
+		if a.Project == "" {
+			return ""
+		}
+		return filepath.Join(s.Root, filepath.FromSlash(a.Project))
+	}
+	return a.User
+}
