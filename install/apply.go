@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/fault"
@@ -118,45 +117,31 @@ type intent struct {
 func (n intent) target() string { return filepath.Join(n.Scope.Skills, n.Name) }
 
 func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
-	again, err := i.item(ctx, &Fetched{Origin: p.Origin, Files: it.Files}, Package{
-		Skill: it.Skill, Files: it.Files, Tree: it.Tree, Digest: it.Digest,
-	}, emptyLock(it), Choice{Scope: p.choice.Scope, Agents: p.choice.Agents, Force: p.choice.Force, Unlicen: true, Accept: everyRule(it)})
-	if err != nil {
-		return Done{}, err
+	// Between plan and lock another process may have come: what is at the target is looked
+	// at again. The bytes that licence and scanner saw are those in memory.
+	it.Links, it.Asks = nil, nil
+	for _, step := range []check{i.name, i.place} {
+		why, err := step(ctx, &Fetched{Origin: p.Origin}, &it, p.choice)
+		if err != nil {
+			return Done{}, err
+		}
+		if why != nil {
+			it.Refused = why
+			return Done{Item: it}, nil
+		}
 	}
-	if again.Refused != nil && again.Refused.Code != "licence_refused" && again.Refused.Code != "licence_contradiction" {
-		it.Refused = again.Refused
-		return Done{Item: it}, nil
-	}
-	it.Action, it.Links = again.Action, again.Links
 	if err := i.keep(ctx, it); err != nil {
 		return Done{}, err
 	}
 	entry := i.entry(p, it)
 	n := intent{Format: 1, Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
-	if it.Before == nil || p.choice.Force {
+	// What a person made or edited is kept aside; what the store has need not be.
+	if was, err := treeAt(ctx, it.Target); err == nil && (it.Before == nil || was.Digest() != it.Before.Tree) {
 		n.Kept = i.aside(it.Name)
 	}
 	prov := i.provenance(p, it)
 	notes, err := i.carryOut(ctx, n, &prov)
 	return Done{Item: it, Written: err == nil, Links: it.Links, Notes: notes}, err
-}
-
-// emptyLock is the lock as the plan saw it, for the second look.
-func emptyLock(it Item) *Lock {
-	l := &Lock{Skills: map[string]Entry{}}
-	if it.Before != nil {
-		l.Skills[it.Name] = *it.Before
-	}
-	return l
-}
-
-// everyRule takes the findings that the plan has shown: they are of the same bytes.
-func everyRule(it Item) (rules []string) {
-	for _, f := range it.Scan.Findings {
-		rules = append(rules, f.Rule)
-	}
-	return rules
 }
 
 // keep puts the contents into the store, from which everything else is made.
@@ -172,7 +157,7 @@ func (i *Installer) keep(ctx context.Context, it Item) error {
 
 func (i *Installer) entry(p *Plan, it Item) Entry {
 	e := Entry{Source: p.Origin, Tree: it.Digest, Licence: it.Licence.SPDX, Pin: p.choice.Pin, Mode: "link"}
-	e.Source.Subpath = strings.Trim(p.Origin.Subpath+"/"+it.Dir, "/")
+	e.Source.Subpath = it.Dir
 	if p.choice.Copy {
 		e.Mode = "copy"
 	}
@@ -288,21 +273,28 @@ func writeTree(ctx context.Context, b blobs.Store, tree skill.Tree, dir string) 
 	}
 	defer root.Close()
 	for _, f := range tree {
-		data, err := b.Get(ctx, f.Blob)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
+		if err := writeFile(ctx, b, root, f); err != nil {
+			return err
 		}
-		name := filepath.FromSlash(f.Path)
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return fmt.Errorf("install: %w", err)
-		}
-		perm := fs.FileMode(0o644)
-		if f.Exec {
-			perm = 0o755
-		}
-		if err := atomicfile.WriteIn(root, name, data, perm); err != nil {
-			return fmt.Errorf("install: %w", err)
-		}
+	}
+	return nil
+}
+
+func writeFile(ctx context.Context, b blobs.Store, root *os.Root, f skill.FileEntry) error {
+	data, err := b.Get(ctx, f.Blob)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	name := filepath.FromSlash(f.Path)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	perm := fs.FileMode(0o644)
+	if f.Exec {
+		perm = 0o755
+	}
+	if err := atomicfile.WriteIn(root, name, data, perm); err != nil {
+		return fmt.Errorf("install: %w", err)
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ func (o Origin) Source() SourceRef {
 
 // Fetched is a source as bytes, and where exactly they came from.
 type Fetched struct {
-	Origin Origin // Subpath is the folder that was asked for
-	Files  []archive.File
+	Origin Origin         // Subpath is the folder that was asked for
+	Files  []archive.File // of the whole source, or what of it is wanted
 	Notes  []fetch.Note
 }
 
@@ -83,14 +83,11 @@ func unpack(r SourceRef, data []byte, digest string) (*Fetched, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Fetched{Origin: Origin{Type: r.Kind, URL: r.URL, Commit: digest, Subpath: r.Dir}, Files: below(c.Files, r.Dir)}
+	out := &Fetched{Origin: Origin{Type: r.Kind, URL: r.URL, Commit: digest, Subpath: r.Dir}, Files: c.Files}
 	for _, n := range c.Notes {
 		out.Notes = append(out.Notes, fetch.Note{Code: fetch.NoteLink, Message: n})
 	}
-	if len(out.Files) == 0 {
-		return nil, fmt.Errorf("%w: %q in %s", fetch.ErrNoDir, r.Dir, r.URL)
-	}
-	return out, nil
+	return out, out.has(r.Dir)
 }
 
 func below(files []archive.File, dir string) []archive.File {
@@ -134,11 +131,32 @@ func (f *Fetcher) git(ctx context.Context, r SourceRef, address string) (*Fetche
 	} else if !commitForm.MatchString(ref) {
 		return nil, noRef(ref, closeRefs(ref, names))
 	}
-	got, err := f.Git.Fetch(ctx, address, ref, commit, r.Dir)
+	got, err := f.Git.Fetch(ctx, address, ref, commit, within(r.Dir))
 	if err != nil {
 		return nil, err
 	}
-	return &Fetched{Origin: Origin{Type: Git, URL: r.URL, Ref: r.Ref, Commit: got.Commit, Subpath: r.Dir}, Files: got.Files, Notes: got.Notes}, nil
+	out := &Fetched{Origin: Origin{Type: Git, URL: r.URL, Ref: r.Ref, Commit: got.Commit, Subpath: r.Dir}, Files: got.Files, Notes: got.Notes}
+	return out, out.has(r.Dir)
+}
+
+// within wants the files below a folder, and those that stand beside the way to it: a
+// licence may.
+func within(dir string) func(string) bool {
+	if dir == "" {
+		return nil
+	}
+	return func(p string) bool {
+		above := dirOf(p)
+		return strings.HasPrefix(p, dir+"/") || above == "" || strings.HasPrefix(dir, above+"/")
+	}
+}
+
+// has is ErrNoDir where nothing lies below a folder.
+func (f *Fetched) has(dir string) error {
+	if dir == "" || len(below(f.Files, dir)) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %q in %s", fetch.ErrNoDir, dir, f.Origin.URL)
 }
 
 func noRef(ref string, near []string) error {
@@ -188,11 +206,12 @@ func (f *Fetcher) local(ctx context.Context, r SourceRef) (*Fetched, error) {
 			return unpack(r, data, string(skill.FileDigest(data)))
 		}
 	}
-	files, notes, err := readFolder(ctx, filepath.Join(at, filepath.FromSlash(r.Dir)))
+	files, notes, err := readFolder(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	return &Fetched{Origin: Origin{Type: Local, URL: r.URL, Subpath: r.Dir}, Files: files, Notes: notes}, nil
+	out := &Fetched{Origin: Origin{Type: Local, URL: r.URL, Subpath: r.Dir}, Files: files, Notes: notes}
+	return out, out.has(r.Dir)
 }
 
 // The bounds of a folder of this machine, those of a repository.

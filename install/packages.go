@@ -41,14 +41,14 @@ type FindOptions struct {
 func Find(ctx context.Context, f *Fetched, o FindOptions) ([]Package, error) {
 	var dirs []string
 	for _, file := range f.Files {
-		if path.Base(file.Path) == source.SkillFile && offered(dirOf(file.Path)) {
+		if path.Base(file.Path) == source.SkillFile && f.asked(dirOf(file.Path)) {
 			dirs = append(dirs, dirOf(file.Path))
 		}
 	}
 	slices.Sort(dirs)
 	var out []Package
 	for _, dir := range dirs {
-		if private(dir, dirs) {
+		if f.private(dir, dirs) {
 			continue
 		}
 		p, err := f.pack(ctx, dir, dirs, o)
@@ -60,26 +60,32 @@ func Find(ctx context.Context, f *Fetched, o FindOptions) ([]Package, error) {
 	return out, nil
 }
 
-func offered(dir string) bool {
-	if dir == "" {
+// asked reports whether a skill in a folder is offered: it lies below the folder that was
+// asked for, not too deep, and in no folder of tools.
+func (f *Fetched) asked(dir string) bool {
+	root := f.Origin.Subpath
+	switch {
+	case dir == root:
 		return true
+	case root != "" && !strings.HasPrefix(dir, root+"/"):
+		return false
 	}
-	parts := strings.Split(dir, "/")
+	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(dir, root), "/"), "/")
 	return len(parts) <= maxPackageDepth && !slices.ContainsFunc(parts, func(p string) bool { return slices.Contains(pruned, p) })
 }
 
 // private reports whether a folder lies below another skill's, the one at the top apart.
-func private(dir string, dirs []string) bool {
+func (f *Fetched) private(dir string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(above string) bool {
-		return above != "" && above != dir && strings.HasPrefix(dir, above+"/")
+		return above != f.Origin.Subpath && above != dir && strings.HasPrefix(dir, above+"/")
 	})
 }
 
 func (f *Fetched) pack(ctx context.Context, dir string, dirs []string, o FindOptions) (Package, error) {
 	p := Package{Dir: dir}
 	for _, file := range below(f.Files, dir) {
-		if !kept(file.Path) || dir == "" && !o.Nested && slices.ContainsFunc(dirs, func(d string) bool {
-			return d != "" && strings.HasPrefix(file.Path, d+"/")
+		if !kept(file.Path) || dir == f.Origin.Subpath && !o.Nested && slices.ContainsFunc(dirs, func(d string) bool {
+			return d != dir && strings.HasPrefix(path.Join(dir, file.Path), d+"/")
 		}) {
 			continue
 		}

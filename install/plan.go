@@ -50,14 +50,14 @@ func New(o Options) *Installer {
 
 // Choice is what of a source a person wants, and where.
 type Choice struct {
-	Scope    Scope
-	Agents   []Agent  // into whose folders each skill is linked
-	Copy     bool     // copies instead of links
-	Force    bool     // what is in the way is moved aside, another origin's skill replaced
-	Unlicen  bool     // skills without a licence pass
-	Accept   []string // rules of the scanner whose findings are taken
-	Pin      string
-	Expected map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
+	Scope      Scope
+	Agents     []Agent  // into whose folders each skill is linked
+	Copy       bool     // copies instead of links
+	Force      bool     // what is in the way is moved aside, another origin's skill replaced
+	Unlicensed bool     // skills without a licence pass
+	Accept     []string // rules of the scanner whose findings are taken
+	Pin        string
+	Expected   map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
 }
 
 // What a plan does with one skill.
@@ -120,6 +120,9 @@ func (i *Installer) Plan(ctx context.Context, f *Fetched, packages []Package, c 
 	return p, nil
 }
 
+// check says why one skill may not be installed, nil where it may.
+type check func(context.Context, *Fetched, *Item, Choice) (*Reason, error)
+
 // item runs the checks in the order in which each needs those before it.
 func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lock, c Choice) (Item, error) {
 	it := Item{Package: pack, Name: targetName(pack.Skill)}
@@ -134,8 +137,7 @@ func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lo
 	if e, ok := lock.Skills[it.Name]; ok {
 		it.Before = &e
 	}
-	steps := []func(context.Context, *Fetched, *Item, Choice) (*Reason, error){i.expected, i.name, i.place, i.licence, i.scan}
-	for _, step := range steps {
+	for _, step := range []check{i.expected, i.name, i.place, i.licence, i.scan} {
 		why, err := step(ctx, f, &it, c)
 		if err != nil {
 			return it, err
@@ -308,7 +310,7 @@ func (i *Installer) licence(_ context.Context, f *Fetched, it *Item, c Choice) (
 	case licence.Contradiction:
 		return &Reason{"licence_contradiction", v.Evidence}, nil
 	case licence.None:
-		if !c.Unlicen {
+		if !c.Unlicensed {
 			return &Reason{"licence_none", v.Evidence}, nil
 		}
 	case licence.Warn:

@@ -94,9 +94,9 @@ func hexCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Fetch gets the tree of one commit, or what of it lies below dir. commit is one of
-// Refs, or what a person wrote; ref is asked for where the server gives no bare commits.
-func (g *Git) Fetch(ctx context.Context, address, ref, commit, dir string) (f Fetched, err error) {
+// Fetch gets the files of one commit that keep wants; nil = all. commit is one of Refs,
+// or what a person wrote; ref is asked for where the server gives no bare commits.
+func (g *Git) Fetch(ctx context.Context, address, ref, commit string, keep func(path string) bool) (f Fetched, err error) {
 	l := g.Limits.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, l.Time)
 	defer cancel()
@@ -131,7 +131,7 @@ func (g *Git) Fetch(ctx context.Context, address, ref, commit, dir string) (f Fe
 	if hexCommit(commit) && commit != f.Commit {
 		return Fetched{}, fmt.Errorf("%w: %s gave commit %s where %s was asked for", ErrUnreachable, address, f.Commit, commit)
 	}
-	err = g.export(ctx, repo, dir, l, &f)
+	err = g.export(ctx, repo, keep, l, &f)
 	return f, err
 }
 

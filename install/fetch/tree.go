@@ -44,23 +44,16 @@ const lfsMark = "version https://git-lfs.github.com/spec/v1\n"
 
 // export reads the files of a commit out of the objects, as bytes: nothing is checked
 // out, so no filter, attribute or hook has a say in them.
-func (g *Git) export(ctx context.Context, repo, dir string, l Limits, f *Fetched) error {
-	treeish := "FETCH_HEAD"
-	if dir != "" {
-		treeish += ":" + dir
-	}
-	out, err := g.run(ctx, repo, nil, "ls-tree", "-rzl", "--full-tree", treeish)
+func (g *Git) export(ctx context.Context, repo string, keep func(string) bool, l Limits, f *Fetched) error {
+	out, err := g.run(ctx, repo, nil, "ls-tree", "-rzl", "--full-tree", "FETCH_HEAD")
 	if err != nil {
-		if dir != "" {
-			return fmt.Errorf("%w: %q in commit %s", ErrNoDir, dir, f.Commit)
-		}
 		return err
 	}
 	var wanted []object
 	paths := &archive.Paths{Depth: maxDepth}
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		o, ok := objectOf(line)
-		if !ok {
+		if !ok || keep != nil && !keep(o.path) {
 			continue
 		}
 		if len(wanted) == l.Entries {

@@ -1,0 +1,187 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Removal is what taking one skill away does.
+type Removal struct {
+	Name    string
+	Links   []Link   // that go
+	Left    []string // entries that are not ours, with the reason
+	Edited  []string // files that were changed since
+	Missing bool     // no record names it, and no folder is ours
+	kept    bool
+	entry   Entry
+}
+
+// PlanRemove says what would go. What deft did not put there, or what no longer leads to
+// where the record says, is left. Nothing on disk changes.
+func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, names []string) ([]Removal, error) {
+	lock, err := ReadLock(s.Lock, s.Name == "project")
+	if err != nil {
+		return nil, err
+	}
+	var out []Removal
+	for _, name := range names {
+		e, ok := lock.Skills[name]
+		r := Removal{Name: name, entry: e, Missing: !ok}
+		if !ok {
+			out = append(out, r)
+			continue
+		}
+		n := intent{Scope: s, Name: name}
+		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != e.Tree {
+			r.Edited = changed(ctx, i, e.Tree, tree)
+		}
+		if p, err := ReadProvenance(n.target()); !errors.Is(err, fs.ErrNotExist) && (err != nil || p.Name != name) {
+			r.Left, r.kept = append(r.Left, n.target()+": its record is of something else"), true
+		}
+		for _, a := range agents {
+			dir := a.dir(s)
+			if dir == "" || dir == s.Skills {
+				continue
+			}
+			l := Link{a.ID, filepath.Join(dir, name)}
+			if _, err := os.Lstat(l.Path); err != nil || slices.ContainsFunc(r.Links, func(have Link) bool { return have.Path == l.Path }) {
+				continue
+			}
+			if it := (&Item{Name: name, Target: n.target(), Before: &e}); i.ours(l.Path, it) {
+				r.Links = append(r.Links, l)
+			} else {
+				r.Left = append(r.Left, l.Path+": it leads elsewhere")
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Remove takes skills away. Edited ones go where what is replaced lies, for a person to
+// find again.
+func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
+	return i.locked(ctx, "remove", func() error {
+		for _, r := range list {
+			if r.Missing {
+				continue
+			}
+			n := intent{Format: 1, Scope: s, Name: r.Name, Drop: r.Links}
+			if len(r.Edited) > 0 {
+				n.Kept = i.aside(r.Name)
+			}
+			if r.kept { // only our record goes
+				n.Name = r.Name
+				if err := i.forget(n); err != nil {
+					return err
+				}
+				continue
+			}
+			if _, err := i.carryOut(ctx, n, nil); err != nil {
+				return fmt.Errorf("skill %q: %w", r.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// forget takes a skill out of the lock file and its links away, and leaves its folder.
+func (i *Installer) forget(n intent) error {
+	for _, l := range n.Drop {
+		if err := os.RemoveAll(l.Path); err != nil {
+			return fmt.Errorf("remove: %w", err)
+		}
+	}
+	lock, err := ReadLock(n.Scope.Lock, n.Scope.Name == "project")
+	if err != nil {
+		return err
+	}
+	delete(lock.Skills, n.Name)
+	return lock.Write(n.Scope.Lock)
+}
+
+// Repair restores what verify found missing: files, links and, from the folder itself,
+// contents that the store lost.
+func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []Status) error {
+	return i.locked(ctx, "verify", func() error {
+		lock, err := ReadLock(s.Lock, s.Name == "project")
+		if err != nil {
+			return err
+		}
+		for _, st := range list {
+			e, ok := lock.Skills[st.Name]
+			if !ok {
+				continue
+			}
+			if err := i.repair(ctx, s, st, e); err != nil {
+				return fmt.Errorf("skill %q: %w", st.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (i *Installer) repair(ctx context.Context, s Scope, st Status, e Entry) error {
+	n := intent{Scope: s, Name: st.Name, Tree: e.Tree, Copy: e.Mode == "copy"}
+	if st.State == StoreDamaged {
+		return i.refill(ctx, n)
+	}
+	tree, err := i.o.Trees.Get(ctx, e.Tree)
+	if err != nil {
+		return err
+	}
+	if len(st.Diff.Missing) > 0 {
+		root, err := os.OpenRoot(n.target())
+		if err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		defer root.Close()
+		for _, f := range tree {
+			if slices.Contains(st.Diff.Missing, f.Path) {
+				if err := writeFile(ctx, i.o.Blobs, root, f); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, l := range st.Links {
+		if _, err := os.Lstat(l.Path); errors.Is(err, fs.ErrNotExist) {
+			if _, err := i.link(ctx, n, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refill puts a sound folder's contents into the store again.
+func (i *Installer) refill(ctx context.Context, n intent) error {
+	tree, err := treeAt(ctx, n.target())
+	if err != nil {
+		return err
+	}
+	if tree.Digest() != n.Tree {
+		return fmt.Errorf("%w: the folder was edited, and the store has lost what was installed", ErrLockDamaged)
+	}
+	root, err := os.OpenRoot(n.target())
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	defer root.Close()
+	for _, f := range tree {
+		data, err := readFile(root, filepath.FromSlash(f.Path))
+		if err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		if _, err := i.o.Blobs.Put(ctx, data); err != nil {
+			return err
+		}
+	}
+	_, err = i.o.Trees.Put(ctx, tree)
+	return err
+}

@@ -1,0 +1,409 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/deftskills/deft/install/archive"
+	"github.com/deftskills/deft/install/merge3"
+	"github.com/deftskills/deft/internal/atomicfile"
+	"github.com/deftskills/deft/skill"
+)
+
+// The states of an installed skill against its source.
+const (
+	UpToDate        = "up_to_date"
+	Newer           = "newer"
+	Moved           = "moved"            // the skill of that name lies elsewhere now
+	RemovedUpstream = "removed_upstream" // the source was read and has it no more
+	Unknown         = "unknown"          // the source was not reached
+	Pinned          = "pinned"
+	SourceMissing   = "source_missing" // a folder of this machine that is gone
+)
+
+// Outdated is one skill against its source.
+type Outdated struct {
+	Name    string
+	State   string
+	Why     string // of unknown and source_missing
+	Commit  string // of the source now
+	Files   []string
+	Subpath string
+	entry   Entry
+	fetched *Fetched
+	pack    Package
+}
+
+// Outdated looks exactly where the records say. A source is fetched once for all of its
+// skills. One that is not reached makes its skills unknown, never removed.
+func (i *Installer) Outdated(ctx context.Context, f *Fetcher, s Scope, names []string) ([]Outdated, error) {
+	lock, err := ReadLock(s.Lock, s.Name == "project")
+	if err != nil {
+		return nil, err
+	}
+	type reply struct {
+		f   *Fetched
+		err error
+	}
+	seen := map[string]reply{}
+	var out []Outdated
+	for _, name := range lock.Names() {
+		e := lock.Skills[name]
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		o := Outdated{Name: name, entry: e, Subpath: e.Source.Subpath}
+		if e.Pin != "" {
+			o.State = Pinned
+			out = append(out, o)
+			continue
+		}
+		key := e.Source.Source().String()
+		got, ok := seen[key]
+		if !ok {
+			got.f, got.err = f.Fetch(ctx, e.Source.Source())
+			seen[key] = got
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := i.compare(ctx, &o, got.f, got.err); err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err error) error {
+	switch {
+	case errors.Is(err, ErrMissing):
+		o.State, o.Why = SourceMissing, err.Error()
+		return nil
+	case err != nil:
+		o.State, o.Why = Unknown, err.Error()
+		return nil
+	}
+	o.fetched, o.Commit = f, f.Origin.Commit
+	// The folder that the record names is the one that counts, whatever else is there.
+	here := *f
+	here.Origin.Subpath = o.entry.Source.Subpath
+	packs, err := Find(ctx, &here, FindOptions{Nested: here.Origin.Subpath != ""})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(packs, func(p Package) bool { return p.Dir == here.Origin.Subpath })
+	if at < 0 {
+		if packs, err = Find(ctx, f, FindOptions{}); err != nil {
+			return err
+		}
+		at = slices.IndexFunc(packs, func(p Package) bool { return targetName(p.Skill) == o.Name })
+		if at < 0 {
+			o.State = RemovedUpstream
+			return nil
+		}
+		o.State, o.Subpath = Moved, packs[at].Dir
+	}
+	o.pack = packs[at]
+	if o.pack.Digest == o.entry.Tree {
+		if o.State == "" {
+			o.State = UpToDate
+		}
+		return nil
+	}
+	if o.State == "" {
+		o.State = Newer
+	}
+	if was, err := i.o.Trees.Get(ctx, o.entry.Tree); err == nil {
+		d := Compare(was, o.pack.Tree)
+		o.Files = slices.Concat(d.Changed, d.Missing, d.Extra)
+	}
+	return nil
+}
+
+// What an update does with a skill that a person has edited.
+const (
+	KeepEdits   = "keep"   // it stays as it is
+	TakeTheirs  = "theirs" // the source's files; the edited ones are kept aside
+	MergeBoth   = "merge"  // both changes, where they touch different lines
+	conflictDir = "conflicts"
+)
+
+// Updated is what became of one skill.
+type Updated struct {
+	Name      string
+	State     string // of Outdated, or updated, merged, kept, conflict, refused
+	Edited    []string
+	Conflicts []string // files with both sides between marks, see Dir
+	Dir       string   // where the files of a conflict lie
+	Why       *Reason
+}
+
+// Update brings skills that are newer at their source. onEdit is one of the words above.
+// Each goes through all checks of an install again.
+func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, list []Outdated, onEdit string, c Choice, a Answers) ([]Updated, error) {
+	var out []Updated
+	for _, o := range list {
+		u := Updated{Name: o.Name, State: o.State}
+		if o.Why != "" {
+			u.Why = &Reason{o.State, o.Why}
+		}
+		if o.State == Newer || o.State == Moved {
+			var err error
+			if u, err = i.update(ctx, s, agents, o, onEdit, c, a); err != nil {
+				return out, fmt.Errorf("skill %q: %w", o.Name, err)
+			}
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
+	u := Updated{Name: o.Name, State: "updated"}
+	c.Scope, c.Copy, c.Pin = s, o.entry.Mode == "copy", o.entry.Pin
+	c.Agents = slices.DeleteFunc(slices.Clone(agents), func(a Agent) bool { return !slices.Contains(o.entry.Agents, a.ID) })
+	local, err := treeAt(ctx, filepath.Join(s.Skills, o.Name))
+	if err != nil {
+		return u, err
+	}
+	pack := o.pack
+	if local.Digest() != o.entry.Tree {
+		u.Edited = changed(ctx, i, o.entry.Tree, local)
+		switch onEdit {
+		case TakeTheirs:
+		case MergeBoth:
+			merged, conflicts, err := i.merge(ctx, s, o, local)
+			if err != nil {
+				return u, err
+			}
+			if len(conflicts) > 0 {
+				u.State, u.Conflicts = "conflict", conflicts
+				u.Dir, err = i.keepConflict(o.Name, merged)
+				return u, err
+			}
+			if pack, err = repack(ctx, o.pack, merged); err != nil {
+				return u, err
+			}
+			u.State = "merged"
+		default:
+			u.State = "kept"
+			return u, nil
+		}
+	}
+	c.Force = true // what is in the way is the skill itself, and goes aside when it was edited
+	plan, err := i.Plan(ctx, o.fetched, []Package{pack}, c)
+	if err != nil {
+		return u, err
+	}
+	for at := range plan.Items {
+		if onEdit == TakeTheirs && len(u.Edited) > 0 {
+			plan.Items[at].Package, err = i.withExtra(ctx, s, o, local, plan.Items[at].Package)
+			if err != nil {
+				return u, err
+			}
+		}
+	}
+	done, err := i.Apply(ctx, plan, a)
+	if err != nil {
+		return u, err
+	}
+	if why := done[0].Refused; why != nil {
+		u.State, u.Why = "refused", why
+	}
+	return u, nil
+}
+
+// withExtra adds the files that a person put beside a skill: they survive every choice.
+func (i *Installer) withExtra(ctx context.Context, s Scope, o Outdated, local skill.Tree, p Package) (Package, error) {
+	was, err := i.o.Trees.Get(ctx, o.entry.Tree)
+	if err != nil {
+		return p, err
+	}
+	root, err := os.OpenRoot(filepath.Join(s.Skills, o.Name))
+	if err != nil {
+		return p, fmt.Errorf("update: %w", err)
+	}
+	defer root.Close()
+	files := slices.Clone(p.Files)
+	for _, extra := range Compare(was, local).Extra {
+		if slices.ContainsFunc(files, func(f archive.File) bool { return f.Path == extra }) {
+			continue
+		}
+		data, err := readFile(root, filepath.FromSlash(extra))
+		if err != nil {
+			return p, fmt.Errorf("update: %w", err)
+		}
+		files = append(files, archive.File{Path: extra, Data: data})
+	}
+	return repack(ctx, p, files)
+}
+
+func repack(ctx context.Context, p Package, files []archive.File) (Package, error) {
+	c, err := treeOf(ctx, files)
+	if err != nil {
+		return p, err
+	}
+	p.Files, p.Tree, p.Digest = files, c.tree, c.tree.Digest()
+	for _, f := range files {
+		if f.Path == "SKILL.md" {
+			p.Skill = skill.Parse(f.Data, skill.ParseOptions{Path: path.Join(p.Dir, f.Path), DirName: path.Base("/" + p.Dir)})
+			p.Problem = ""
+			if !p.Skill.Valid {
+				p.Problem = "its merged SKILL.md can't be read"
+			}
+		}
+	}
+	return p, nil
+}
+
+// merge makes the changes of both sides, file by file. Files with marks are named.
+func (i *Installer) merge(ctx context.Context, s Scope, o Outdated, local skill.Tree) (files []archive.File, conflicts []string, err error) {
+	was, err := i.o.Trees.Get(ctx, o.entry.Tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := os.OpenRoot(filepath.Join(s.Skills, o.Name))
+	if err != nil {
+		return nil, nil, fmt.Errorf("update: %w", err)
+	}
+	defer root.Close()
+	base := func(e skill.FileEntry) ([]byte, error) { return i.o.Blobs.Get(ctx, e.Blob) }
+	mine := func(e skill.FileEntry) ([]byte, error) { return readFile(root, filepath.FromSlash(e.Path)) }
+	theirs := func(e skill.FileEntry) ([]byte, error) {
+		at := slices.IndexFunc(o.pack.Files, func(f archive.File) bool { return f.Path == e.Path })
+		return o.pack.Files[at].Data, nil
+	}
+	var names []string
+	for _, t := range []skill.Tree{was, local, o.pack.Tree} {
+		for _, e := range t {
+			names = append(names, e.Path)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		b, l, r := find(was, name, base), find(local, name, mine), find(o.pack.Tree, name, theirs)
+		f, ok, err := mergeFile(name, b, l, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			conflicts = append(conflicts, name)
+		}
+		if f != nil {
+			files = append(files, *f)
+		}
+	}
+	return files, conflicts, nil
+}
+
+// side is one version of a file.
+type side struct {
+	there bool
+	entry skill.FileEntry
+	read  func(skill.FileEntry) ([]byte, error)
+}
+
+func find(t skill.Tree, name string, read func(skill.FileEntry) ([]byte, error)) side {
+	i := slices.IndexFunc(t, func(e skill.FileEntry) bool { return e.Path == name })
+	if i < 0 {
+		return side{}
+	}
+	return side{true, t[i], read}
+}
+
+func (s side) file() (*archive.File, error) {
+	if !s.there {
+		return nil, nil
+	}
+	data, err := s.read(s.entry)
+	return &archive.File{Path: s.entry.Path, Data: data, Exec: s.entry.Exec}, err
+}
+
+func (s side) same(o side) bool {
+	return s.there == o.there && s.entry.Blob == o.entry.Blob && s.entry.Exec == o.entry.Exec
+}
+
+// mergeFile is what comes of one file; nil is none. ok is false for a conflict.
+func mergeFile(name string, b, l, r side) (f *archive.File, ok bool, err error) {
+	switch {
+	case l.same(r), b.same(r):
+		f, err = l.file()
+		return f, true, err
+	case b.same(l):
+		f, err = r.file()
+		return f, true, err
+	}
+	var texts [3][]byte
+	for i, s := range []side{b, l, r} {
+		if !s.there {
+			continue
+		}
+		if texts[i], err = s.read(s.entry); err != nil {
+			return nil, false, fmt.Errorf("update: %w", err)
+		}
+	}
+	f = &archive.File{Path: name, Data: texts[1], Exec: l.entry.Exec}
+	if !l.there { // removed here, changed there
+		f = &archive.File{Path: name, Data: texts[2], Exec: r.entry.Exec}
+	}
+	if !l.there || !r.there || !text(texts[1]) || !text(texts[2]) {
+		return f, false, nil
+	}
+	f.Data, ok = merge3.Merge(texts[0], texts[1], texts[2])
+	return f, ok, nil
+}
+
+func text(b []byte) bool { return utf8.Valid(b) && !bytes.ContainsRune(b, 0) }
+
+// keepConflict writes what a merge gave, marks included, beside the state: the skill
+// itself stays as it is.
+func (i *Installer) keepConflict(name string, files []archive.File) (string, error) {
+	dir := filepath.Join(i.o.State, conflictDir, name)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("update: %w", err)
+	}
+	for _, f := range files {
+		at := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return "", fmt.Errorf("update: %w", err)
+		}
+		if err := atomicfile.Write(at, f.Data, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// ErrUnresolved is a conflict of which files still hold marks.
+var ErrUnresolved = errors.New("update_conflict")
+
+// Continue takes the folder of a conflict, with its marks resolved, as what the update
+// gives.
+func (i *Installer) Continue(ctx context.Context, s Scope, agents []Agent, o Outdated, c Choice, a Answers) (Updated, error) {
+	dir := filepath.Join(i.o.State, conflictDir, o.Name)
+	files, _, err := readFolder(ctx, dir)
+	if err != nil {
+		return Updated{}, fmt.Errorf("%w: %q has no conflict: %w", ErrUnresolved, o.Name, err)
+	}
+	for _, f := range files {
+		if bytes.Contains(append([]byte("\n"), f.Data...), []byte("\n<<<<<<< local\n")) {
+			return Updated{}, fmt.Errorf("%w: %s holds marks", ErrUnresolved, filepath.Join(dir, f.Path))
+		}
+	}
+	if o.pack, err = repack(ctx, o.pack, files); err != nil {
+		return Updated{}, err
+	}
+	u, err := i.update(ctx, s, agents, o, TakeTheirs, c, a)
+	if err == nil && u.Why == nil {
+		u.State, err = "merged", os.RemoveAll(dir)
+	}
+	return u, err
+}
