@@ -149,6 +149,9 @@ type Options struct {
 	// SessionOptions.Placement.
 	Backends map[string]Backend
 
+	// Scenarios are situations that a person wrote down; off by default.
+	Scenarios ScenarioOptions
+
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 
 	// Places are directories that are no sources and that Explain looks at too.

@@ -38,6 +38,7 @@ type promptParts struct {
 	active                 []session.Activation
 	turn                   int
 	prompt                 string   // what active skills and the host append
+	scenario               string   // playbooks
 	signal                 string   // what started the turn, where no person did
 	notes                  []string // for the model, about this turn
 	reminder               string   // of a skill that the person named
@@ -53,6 +54,7 @@ func (p promptParts) blocks() []Block {
 		{Name: "guidance", Text: p.catalog.Aside(), Stable: true},
 		{Name: "active_session", Text: p.activeText(session.ScopeSession)},
 		{Name: "active_turn", Text: p.activeText(session.ScopeTurn)},
+		{Name: "scenario", Text: p.scenario},
 		{Name: "routed", Text: p.catalog.Tail.Text},
 		{Name: "signal", Text: p.signal},
 		{Name: "more_tools", Text: p.more},

@@ -57,7 +57,7 @@ var starters = []struct {
 	by    string
 	actor session.Actor
 }{
-	{"user", session.ActorUser}, {"signal", session.ActorSignal}, {"scenario", session.ActorHost}, {"host", session.ActorHost},
+	{"user", session.ActorUser}, {"signal", session.ActorSignal}, {"scenario", session.ActorScenario}, {"host", session.ActorHost},
 }
 
 func starterOf(by string) int {
@@ -90,7 +90,7 @@ func (t *turn) preload() ([]route.Preload, error) {
 			Message: fmt.Sprintf("/%s is no skill; the message is sent as it is%s", unknown, closeTo(t.turn.Snapshot(), unknown)),
 		}})
 	}
-	return t.startAll(slices.Concat(list, t.in.Skills, t.signalSkills()))
+	return t.startAll(slices.Concat(list, t.in.Skills, t.signalSkills(), t.pickScenarios()))
 }
 
 // named returns the own name of the skill that a person means, however it is
@@ -190,7 +190,7 @@ func (t *turn) prompt() []Block {
 	return promptParts{
 		identity: t.r.d.Identity, dir: t.r.d.Dir, project: t.r.d.Project,
 		catalog: shown, active: t.s.Active(), turn: t.turn.Number(), prompt: effective.Prompt,
-		signal: signalText(t.in.Signal, t.boundary), notes: slices.Concat(t.notes, t.waiting()), reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
+		scenario: playbooks(t.scenarios), signal: signalText(t.in.Signal, t.boundary), notes: slices.Concat(t.notes, t.waiting()), reminder: t.reminder, more: t.r.d.SkillTools.Announce(t.announced),
 	}.blocks()
 }
 

@@ -78,6 +78,9 @@ type Deps struct {
 	// Placed says why a tool that runs at Placement cannot run there now, asked before each
 	// call; nil = every one can. What cannot run there runs nowhere.
 	Placed func(ctx context.Context, s toolset.Spec) error
+	// Scenarios says which scenarios a request shows, at most one of them primary, once a
+	// turn; nil = none.
+	Scenarios func(ctx context.Context, text string) []route.Scenario
 	// Pending are lines for the model about what waits for a person and what is to be done,
 	// asked before each step; nil = there are none.
 	Pending func() []string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deftskills/deft/agent/model"
+	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/toolset"
 )
@@ -33,26 +34,27 @@ type turn struct {
 	gone     bool // the consumer stopped reading
 	yielding bool // the consumer's code is running
 
-	plan     Plan
-	notes    []string        // for the model, about what could not be started
-	reminder string          // before the request, of a skill that the person named
-	blocks   []Block         // of the last request
-	messages []model.Message // of this turn, after the request
-	account  account
-	repeats  repeats
-	wrote    []string // files that tools wrote, for the dialects that hear
-	own      bool     // the loop is the host's
-	quiet    bool     // the step is no answer: its text is not told
-	inbox    *inbox
-	subs     []*sub
-	due      []due // forked skills that the input asks for
-	family   *family
-	opens    bool            // the session begins with it
-	heard    map[string]bool // hooks that have run before the request was routed
-	added    []string        // to the request, by hooks
-	more     int             // steps that hooks added at the end
-	answer   string
-	boundary string // of the signal's payload in the prompt
+	plan      Plan
+	notes     []string        // for the model, about what could not be started
+	reminder  string          // before the request, of a skill that the person named
+	blocks    []Block         // of the last request
+	messages  []model.Message // of this turn, after the request
+	account   account
+	repeats   repeats
+	wrote     []string // files that tools wrote, for the dialects that hear
+	own       bool     // the loop is the host's
+	quiet     bool     // the step is no answer: its text is not told
+	inbox     *inbox
+	subs      []*sub
+	due       []due // forked skills that the input asks for
+	family    *family
+	opens     bool            // the session begins with it
+	heard     map[string]bool // hooks that have run before the request was routed
+	added     []string        // to the request, by hooks
+	more      int             // steps that hooks added at the end
+	answer    string
+	scenarios []route.Scenario
+	boundary  string // of the signal's payload in the prompt
 }
 
 // run is the frame of a turn: whatever happens inside, the turn layer goes, open

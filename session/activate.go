@@ -309,7 +309,7 @@ func checkAccess(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusa
 // count as well: then the user is on record as the actor.
 func checkActor(_ context.Context, t *Turn, r Request, c *candidate) (*Refusal, error) {
 	c.act.Actor = r.Actor
-	if !c.rec.Skill.Meta.DisableModelInvocation || r.Actor == ActorUser || r.Actor == ActorHost {
+	if !c.rec.Skill.Meta.DisableModelInvocation || r.Actor.chooses() {
 		return nil, nil
 	}
 	if r.Actor == ActorModel && Mentions(t.text, c.rec.Skill.Name) {
@@ -370,7 +370,7 @@ func checkBody(ctx context.Context, t *Turn, r Request, c *candidate) (*Refusal,
 // checkArguments bounds the arguments.
 func checkArguments(_ context.Context, t *Turn, r Request, c *candidate) (*Refusal, error) {
 	limit := t.s.o.Limits.ArgsUser
-	if r.Actor == ActorModel || r.Actor == ActorSignal {
+	if !r.Actor.chooses() {
 		limit = t.s.o.Limits.ArgsModel
 	}
 	if len(r.Args) > limit {

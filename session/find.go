@@ -25,7 +25,7 @@ func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record
 		return rec, nil
 	}
 	var unknown *registry.UnknownError
-	if !errors.As(err, &unknown) && (err == nil || actor == ActorModel || actor == ActorSignal) {
+	if !errors.As(err, &unknown) && (err == nil || !actor.chooses()) {
 		if visible, modelErr := t.snap.LookupForModel(name); modelErr == nil {
 			return visible, nil
 		} else if err != nil {
@@ -44,7 +44,7 @@ func (t *Turn) find(name string, actor Actor, tools ToolNames) (*registry.Record
 		return nil, r
 	}
 	r := t.unknown(name, err, tools)
-	if rec != nil && actor != ActorModel && actor != ActorSignal && len(rec.Reasons) > 0 {
+	if rec != nil && actor.chooses() && len(rec.Reasons) > 0 {
 		why := rec.Reasons[0]
 		r.Message, r.Fix = fmt.Sprintf("skill %q is %s: %s", field(rec.Address), rec.State, why.Message), why.Fix
 	}
@@ -73,7 +73,7 @@ func fits(r *registry.Record, selector string) bool {
 
 // startable reports whether actor may know of the record at all.
 func (t *Turn) startable(r *registry.Record, asked string, actor Actor) bool {
-	person := actor == ActorUser || actor == ActorHost
+	person := actor.chooses()
 	switch r.State {
 	case registry.Available, registry.Unmet:
 		return person || !r.Skill.Meta.DisableModelInvocation || exact(r, asked)

@@ -19,7 +19,12 @@ const (
 	ActorUser   Actor = "user"
 	ActorSignal Actor = "signal"
 	ActorHost   Actor = "host"
+
+	ActorScenario Actor = "scenario"
 )
+
+// chooses reports whether the actor may start what models do not see.
+func (a Actor) chooses() bool { return a == ActorUser || a == ActorHost }
 
 // Pin says when a session takes a new Snapshot.
 type Pin string

@@ -172,7 +172,7 @@ func checkPaths(_ context.Context, t *Turn, r Request, c *candidate) (*Refusal, 
 	reach := &t.s.reach
 	reach.mu.Lock()
 	defer reach.mu.Unlock()
-	person := r.Actor == ActorUser || r.Actor == ActorHost || c.act.Actor == ActorUser
+	person := r.Actor.chooses() || c.act.Actor == ActorUser
 	if person || reach.matched[c.rec.Location] || matchAny(patterns, reach.files) {
 		reach.keep(c.rec)
 		return nil, nil

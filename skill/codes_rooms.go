@@ -81,6 +81,7 @@ var roomCodes = []CodeSpec{
 	{"argument_reserved", LevelWarning, "choose another name"},
 	{"fork_agent_without_context", LevelWarning, "add context: fork, or take agent out"},
 	{"fork_inline", LevelWarning, "run it in a host with sub-agents"},
+	{"scenario_invalid", LevelWarning, "correct the file, or take it away"},
 	{"agent_invalid", LevelWarning, "correct the file, or take it away"},
 	{"paths_pattern", LevelWarning, "write a glob such as src/**/*.go"},
 	{"untrusted_effect_dropped", LevelWarning, "trust the skill to let it count"},

@@ -64,6 +64,7 @@ func (r *run) options() deft.Options {
 	}
 	o.Preference = r.preference
 	o.Rules, o.Trees, o.Hooks, o.Providers = r.rules, r.keptTree, r.hooks, r.providers()
+	o.Scenarios = deft.ScenarioOptions{On: c.Scenarios.Enabled, Ask: c.Scenarios.Model, Dirs: []string{filepath.Join(r.dirs.Config, "scenarios")}}
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
 	}

@@ -86,6 +86,12 @@ type Provider struct {
 	From    From   `json:"from"`
 }
 
+// Scenarios says whether situations that a person wrote down count: scenarios.
+type Scenarios struct {
+	Enabled bool
+	Model   bool // a model may choose where no keyword is in the request
+}
+
 // Config is what the files say, defaults included. It is a plain value; package
 // cli lays environment and flags over it.
 type Config struct {
@@ -114,8 +120,9 @@ type Config struct {
 	Policy      Policy
 	Commands    Commands // sandbox, inline, hooks
 	Web         Web      // web
-	Placement   string   // placement: where tools run; "" = local
-	Computer    string   // computer.backend: the same, in dialect minara
+	Scenarios   Scenarios
+	Placement   string // placement: where tools run; "" = local
+	Computer    string // computer.backend: the same, in dialect minara
 	Hooks       []HookList
 	Servers     []Server // mcp.servers; those of a project's file wait for a person's approval
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
@@ -177,6 +184,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, c.ruleSettings()...)
 	values = append(values, Setting{Key: "hooks", Value: orEmpty(c.Hooks)}, Setting{Key: "mcp.servers", Value: orEmpty(c.Servers)})
 	values = append(append(values, c.Tuning.settings()...), c.Commands.settings()...)
+	values = append(values, Setting{Key: "scenarios.enabled", Value: c.Scenarios.Enabled}, Setting{Key: "scenarios.model", Value: c.Scenarios.Model})
 	values = append(values, Setting{Key: "placement", Value: c.Placement}, Setting{Key: "computer.backend", Value: c.Computer})
 	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
 	for i := range values {

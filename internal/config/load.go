@@ -227,6 +227,7 @@ func (l *loader) keys() table {
 		"mcp":   l.mcp,
 		"web":   l.webKeys,
 
+		"scenarios": sub(table{"enabled": l.boolean(&c.Scenarios.Enabled), "model": l.boolean(&c.Scenarios.Model)}),
 		"placement": l.text(&c.Placement, isPlacement, placements),
 		"computer":  sub(table{"backend": l.text(&c.Computer, isPlacement, placements)}),
 		"models": func(key string, _, v *yaml.Node) {
