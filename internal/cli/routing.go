@@ -79,7 +79,9 @@ func (r *run) readSignal(path string) (*route.Signal, error) {
 	}
 	s, err := route.ParseSignal(data)
 	if err != nil {
-		return nil, usage("signal %s:%s", path, err)
+		f := usage("signal %s:%s", path, err)
+		f.code = route.CodeSignalInvalid
+		return nil, f
 	}
 	return &s, nil
 }
