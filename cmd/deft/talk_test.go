@@ -68,7 +68,7 @@ func startTalk(ts *testscript.TestScript, neg bool, args []string) {
 	t := ts.Value(talkKey{}).(*talk)
 	want(ts, !neg && len(args) > 0 && t.cmd == nil, "talk PROGRAM ARGS…, one at a time")
 	var env []string
-	for _, name := range append(t.vars, "OPENAI_COMPATIBLE_BASE_URL", "OPENAI_API_KEY", "DEFT_HOME") {
+	for _, name := range append(t.vars, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_COMPATIBLE_BASE_URL", "DEFT_HOME") {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
