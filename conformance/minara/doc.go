@@ -15,5 +15,6 @@
 //	order_test.go       RT: order, options, what the catalog shows
 //	keywords_test.go    KW: when a keyword hits
 //	stages_test.go      ST: inference, signals, what the gate makes of stages
+//	tiers_test.go       TG: tiers, grants, answers, previews
 //	engine_test.go      the whole program, for lines that need it; prompt_test.go: a prompt
 package minara
