@@ -59,6 +59,7 @@ type handle struct {
 	sound   int64   // the version at which every row was checked; 0 = not yet
 	users   int
 	retired bool
+	backup  string // made when it was brought forward
 }
 
 // acquire returns the connections to the file, or nil when there is none. The caller
@@ -258,7 +259,7 @@ func (s *file) read(ctx context.Context, since int64, f func(q querier) error) e
 		if s.o.asItIs() || tries > 0 {
 			return older(s.path, schema, s.latest)
 		}
-		if err := s.bringForward(ctx); err != nil {
+		if _, err := s.forward(ctx); err != nil {
 			return err
 		}
 	}

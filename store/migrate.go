@@ -39,26 +39,22 @@ func latestSchema(fsys fs.FS) (latest int64, err error) {
 		return 0, err
 	}
 	for _, name := range names {
-		number, _, _ := strings.Cut(name, "_")
-		n, err := strconv.ParseInt(number, 10, 64)
+		n, err := migrationNumber(name)
 		if err != nil {
-			return 0, fmt.Errorf("migration %s has no number", name)
+			return 0, err
 		}
 		latest = max(latest, n)
 	}
 	return latest, nil
 }
 
-// bringForward migrates an older file before it is read.
-func (s *file) bringForward(ctx context.Context) error {
-	return s.locked(ctx, "migrate", func() error {
-		h, err := s.writable(ctx)
-		if err != nil {
-			return err
-		}
-		s.release(h)
-		return nil
-	})
+func migrationNumber(name string) (int64, error) {
+	text, _, _ := strings.Cut(name, "_")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("migration %s has no number", name)
+	}
+	return n, nil
 }
 
 // migrate brings the file from schema to the latest, each step in a transaction of
@@ -84,6 +80,7 @@ func (s *file) migrate(ctx context.Context, h *handle, schema int64) error {
 		if err := os.Chmod(filepath.Join(dir, name), 0o600); err != nil {
 			return err
 		}
+		h.backup = filepath.Join(dir, name)
 		if err := keepLast(dir, backupsKept); err != nil {
 			return err
 		}

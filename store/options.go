@@ -76,6 +76,9 @@ type backend interface {
 	// salvage returns the sound rows of a damaged state, never trust.
 	salvage(ctx context.Context) State
 	check(ctx context.Context) []Finding
+	schemaNow(ctx context.Context) (Schema, error)
+	// forward migrates; of a file it returns the copy that was made.
+	forward(ctx context.Context) (backup string, err error)
 	// listen sends to wake, never waiting, whenever something of the tenant was changed,
 	// as far as it hears of it. Ended is closed when ctx has ended it.
 	listen(ctx context.Context, wake chan<- struct{}) (ended <-chan struct{})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/deftskills/deft/internal/pgtest"
 )
@@ -24,7 +25,7 @@ func both(t *testing.T, f func(t *testing.T, s *Store)) {
 			if kind != "SQLite" {
 				db = pgtest.URL(t)
 			}
-			s, err := Open(t.Context(), Options{DB: db})
+			s, err := Open(t.Context(), Options{DB: db, Busy: time.Minute})
 			must(t, err)
 			t.Cleanup(func() { must(t, s.Close()) })
 			must(t, s.write(t.Context(), "state.save", func(tx *tx) error {

@@ -1,0 +1,13 @@
+SELECT value FROM meta WHERE tenant = :tenant AND key = 'schema';
+SELECT key, name, source_id, switch, tree_digest, reason, updated_at, updated_by, sum FROM skill_state WHERE tenant = :tenant ORDER BY key;
+SELECT name, title, extends, include, exclude, created_at, updated_at, updated_by, sum FROM profiles WHERE tenant = :tenant ORDER BY name;
+SELECT root, profile, updated_at, updated_by, sum FROM profile_choices WHERE tenant = :tenant ORDER BY root;
+SELECT id, kind, name, source, root, tree_digest, allowed_tools, hooks_digest, inline_digest, granted_by, granted_at, revoked_by, revoked_at, note, sum FROM trust WHERE tenant = :tenant ORDER BY id;
+SELECT id FROM trust WHERE tenant = :tenant AND kind <> 'skill' AND revoked_at IS NULL AND root = '/none';
+DELETE FROM skill_state WHERE tenant = :tenant AND key = 'x';
+INSERT INTO skill_state (tenant, key, name, source_id, switch, tree_digest, reason, updated_at, updated_by, sum) VALUES (:tenant, 'x', 'x', '', 'off', '', '', 1, 'cli', 1);
+INSERT INTO profiles (tenant, name, title, extends, include, exclude, created_at, updated_at, updated_by, sum) VALUES (:tenant, 'x', '', '', '[]', '[]', 1, 1, '', 1);
+INSERT INTO profile_choices (tenant, root, profile, updated_at, updated_by, sum) VALUES (:tenant, '/x', 'x', 1, '', 1);
+INSERT INTO trust (tenant, id, kind, name, source, root, tree_digest, allowed_tools, hooks_digest, inline_digest, granted_by, granted_at, revoked_by, revoked_at, note, sum) VALUES (:tenant, 'x', 'folder', '', '', '/x', '', '[]', '', '', '', 1, '', NULL, '', 1);
+UPDATE meta SET value = value WHERE tenant = :tenant AND key = 'version';
+INSERT INTO meta (tenant, key, value) VALUES (:tenant, 'total', '1') ON CONFLICT (tenant, key) DO UPDATE SET value = excluded.value;
