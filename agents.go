@@ -1,13 +1,16 @@
 package deft
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,12 +19,21 @@ import (
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
-	"github.com/deftskills/deft/toolset"
 )
 
-// The folders of kinds of sub-agents, below the workspace and below the home; the first
-// definition of a name counts.
-var agentFolders = [...]string{".deft/agents", ".claude/agents"}
+// agentFolders are the folders of kinds of agents, below the workspace and below the home;
+// the first definition of an id counts. Those of other programs are read and never written.
+var agentFolders = [...]struct {
+	path   string
+	vendor bool
+}{
+	{".deft/agents", false}, {".agents/agents", true}, {".claude/agents", true}, {".cursor/agents", true}, {".gemini/agents", true},
+	{".opencode/agents", true}, {".opencode/agent", true}, {".config/opencode/agents", true}, {".config/opencode/agent", true}, {".github/agents", true},
+}
+
+// AgentText is a definition that a host keeps in a place of its own, such as a database; see
+// agent.ReadDefinition.
+type AgentText struct{ ID, Text string }
 
 // Bounds of such a folder: what a person writes by hand stays far below them.
 const (
@@ -29,31 +41,82 @@ const (
 	maxAgentFile = 64 << 10
 )
 
-// Agents returns the kinds of sub-agents that carry out forked skills here: the built-in
-// ones, and those that files define in .deft/agents and .claude/agents of the workspace,
-// where its folder is trusted, and of the home. A file that cannot be read, or that takes
-// the name of a kind before it, is a finding and no kind.
+// Agents returns the kinds of agents: the built-in ones, those that Options.AgentTexts
+// gives, and those that files define in .deft/agents and in the folders of other programs,
+// of the workspace where its folder is trusted, and of the home. A file that cannot be read,
+// or that takes the id of a kind before it, is a finding and no kind.
 func (e *Engine) Agents(ctx context.Context) ([]agent.Definition, []skill.Diagnostic) {
-	all := agent.BuiltinDefinitions()
-	var diags []skill.Diagnostic
+	all := agents{list: agent.BuiltinDefinitions()}
+	if e.o.AgentTexts != nil {
+		texts, err := e.o.AgentTexts(ctx)
+		if err != nil {
+			all.diags = append(all.diags, skill.Finding("agent_invalid", "", "kept agents cannot be read: %v", err))
+		}
+		for _, t := range texts {
+			d, err := agent.ReadDefinition([]byte(t.Text), t.ID)
+			d.ID = t.ID
+			all.add(d, "kept:"+t.ID, err)
+		}
+	}
 	for _, base := range e.agentBases(ctx) {
 		for _, folder := range agentFolders {
-			list, bad := readAgents(base, folder)
-			diags = append(diags, bad...)
-			for _, d := range list {
-				if i := slices.IndexFunc(all, func(o agent.Definition) bool { return o.Name == d.Name }); i >= 0 {
-					by := all[i].Path
-					if by == "" {
-						by = "a built-in kind"
-					}
-					diags = append(diags, skill.Finding("agent_invalid", d.Path, "agent %q: the name is taken by %s", d.Name, by))
-					continue
-				}
-				all = append(all, d)
+			if !folder.vendor || !e.o.NoExternal {
+				all.read(base, folder.path)
 			}
 		}
 	}
-	return all, diags
+	return all.list, all.diags
+}
+
+// UnknownAgentError is an id that no kind of agent has.
+type UnknownAgentError struct {
+	ID    string
+	Known []string // the ids that there are
+}
+
+func (e *UnknownAgentError) Error() string {
+	return fmt.Sprintf("no agent has the id %q; there are: %s", e.ID, strings.Join(e.Known, ", "))
+}
+
+// Agent returns the kind of agent with an id, for SessionOptions.Agent: of a person's word,
+// of a job, of a request. The error is an *UnknownAgentError.
+func (e *Engine) Agent(ctx context.Context, id string) (agent.Definition, error) {
+	kinds, _ := e.Agents(ctx)
+	if i := slices.IndexFunc(kinds, func(d agent.Definition) bool { return d.ID == id }); i >= 0 {
+		return kinds[i], nil
+	}
+	return agent.Definition{}, &UnknownAgentError{id, AgentNames(kinds)}
+}
+
+// agents gathers kinds.
+type agents struct {
+	list  []agent.Definition
+	diags []skill.Diagnostic
+}
+
+// add takes one definition, or what is wrong with it.
+func (a *agents) add(d agent.Definition, path string, err error) {
+	if err != nil {
+		f := skill.Finding("agent_invalid", path, "agent %s: %v", filepath.Base(path), err)
+		var at *agent.DefinitionError
+		if errors.As(err, &at) {
+			f.Line, f.Column, f.Fix = at.Line, at.Column, at.Fix
+		}
+		a.diags = append(a.diags, f)
+		return
+	}
+	d.Path = path
+	i := slices.IndexFunc(a.list, func(o agent.Definition) bool { return o.ID == d.ID })
+	if i < 0 {
+		a.list = append(a.list, d)
+		return
+	}
+	if was := a.list[i]; was.Path != "" {
+		if was.Path = d.Path; reflect.DeepEqual(was, d) {
+			return // a copy in another program's folder
+		}
+	}
+	a.diags = append(a.diags, skill.Finding("agent_invalid", path, "agent %q: the id is taken by %s", d.ID, cmp.Or(a.list[i].Path, "a built-in kind")))
 }
 
 // explainFork adds to an explanation that no kind of sub-agent carries the skill out.
@@ -89,35 +152,30 @@ func (e *Engine) agentBases(ctx context.Context) []string {
 	return out
 }
 
-// readAgents reads the definitions of one folder, by name. No link leads out of base.
-func readAgents(base, folder string) (list []agent.Definition, diags []skill.Diagnostic) {
+// read takes the definitions of one folder, by name. No link leads out of base.
+func (a *agents) read(base, folder string) {
 	root, err := os.OpenRoot(base)
 	if err != nil {
-		return nil, nil // nothing is defined there
+		return // nothing is defined there
 	}
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
-		return nil, nil
+		return
 	}
 	for i, entry := range entries {
 		name := folder + "/" + entry.Name()
 		shown := filepath.Join(base, filepath.FromSlash(name))
-		if !strings.EqualFold(filepath.Ext(name), ".md") {
+		if !strings.EqualFold(filepath.Ext(name), ".md") || strings.EqualFold(entry.Name(), "README.md") {
 			continue
 		}
 		if i >= maxAgents {
-			return list, append(diags, skill.Finding("agent_invalid", shown, "more than %d files in %s; the rest is left out", maxAgents, folder))
+			a.diags = append(a.diags, skill.Finding("agent_invalid", shown, "more than %d files in %s; the rest is left out", maxAgents, folder))
+			return
 		}
 		d, err := readAgent(root, name)
-		if err != nil {
-			diags = append(diags, skill.Finding("agent_invalid", shown, "agent %s: %v", entry.Name(), err))
-			continue
-		}
-		d.Path = shown
-		list = append(list, d)
+		a.add(d, shown, err)
 	}
-	return list, diags
 }
 
 func readAgent(root *os.Root, name string) (agent.Definition, error) {
@@ -137,14 +195,15 @@ func readAgent(root *os.Root, name string) (agent.Definition, error) {
 	if err != nil {
 		return agent.Definition{}, errors.New("it cannot be read")
 	}
-	return agent.ReadDefinition(src)
+	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	return agent.ReadDefinition(src, strings.TrimSuffix(stem, ".agent"))
 }
 
 // forks returns the kinds of sub-agents that a session's forked skills may name, and keeps
 // those that are deft's own.
 func (s *Session) forks(ctx context.Context, up *upper) []string {
 	switch {
-	case up != nil:
+	case up.nested():
 		s.kinds = up.of.kinds
 	case s.o.Agents != nil || s.o.Model == nil || s.engine.skills.Fork != nil:
 		return s.o.Agents
@@ -154,108 +213,11 @@ func (s *Session) forks(ctx context.Context, up *upper) []string {
 	return AgentNames(s.kinds)
 }
 
-// AgentNames are the names of kinds of sub-agents, as SessionOptions.Agents takes them.
+// AgentNames are the ids of kinds of agents, as SessionOptions.Agents takes them.
 func AgentNames(kinds []agent.Definition) []string {
 	out := make([]string, 0, len(kinds))
 	for _, k := range kinds {
-		out = append(out, k.Name)
+		out = append(out, k.ID)
 	}
 	return out
-}
-
-// upper is what a session that carries out a forked skill has from the one above it.
-type upper struct {
-	of    *Session
-	spawn agent.Spawn
-	kind  agent.Definition
-}
-
-// spawn opens the session of a sub-agent: the same engine and the same skills as its
-// caller's turn, tools and gate of its own.
-func (s *Session) spawn(ctx context.Context, p agent.Spawn) (agent.Child, error) {
-	i := slices.IndexFunc(s.kinds, func(d agent.Definition) bool { return d.Name == p.Fork.Agent })
-	if i < 0 {
-		return agent.Child{}, fmt.Errorf("no kind of sub-agent is named %q", p.Fork.Agent)
-	}
-	up := &upper{s, p, s.kinds[i]}
-	o := s.o
-	o.ID, o.Resume, o.Kept, o.Confirm = "", nil, nil, p.Confirmer
-	o.Keep, o.Transcript = nil, nil
-	o.Placement = s.Placement()
-	child, err := s.engine.newSession(ctx, o, up)
-	if err != nil {
-		return agent.Child{}, err
-	}
-	out := agent.Child{Runner: child.runner, Session: child.inner, Ceiling: up.kind.Ceiling, Close: func() { _ = child.Close() }}
-	for _, name := range up.kind.Skills {
-		out.Skills = append(out.Skills, agent.Preload{Name: name, By: "host"})
-	}
-	return out, nil
-}
-
-// inherit turns the options of a session into those of a sub-agent's.
-func (u *upper) inherit(o session.Options) session.Options {
-	from := u.of.inner.Child(u.spawn.Fork)
-	o.Base, o.Chain = from.Base, from.Chain
-	o.Base.Prompt = u.kind.SystemPrompt()
-	if u.spawn.Fork.Model == "" && u.kind.Model != "" {
-		o.Base.Model = u.kind.Model
-	}
-	o.Snapshots = pinned{u.spawn.Snapshot}
-	if !u.sees() {
-		o.Access = u.access(o.Access)
-	}
-	return o
-}
-
-// sees reports whether the sub-agent has the catalog.
-func (u *upper) sees() bool { return u == nil || u.kind.Discovery == agent.DiscoverSearch }
-
-// tools are those within the limits of the kind.
-func (u *upper) tools(all []toolset.Tool, o toolset.Options) []toolset.Tool {
-	if u == nil {
-		return all
-	}
-	return slices.DeleteFunc(all, func(t toolset.Tool) bool {
-		spec := t.Spec()
-		if spec.Name == o.SearchName() {
-			return !u.sees()
-		}
-		return !spec.Steers && !u.kind.HasTool(spec.Name)
-	})
-}
-
-// pinned is one Snapshot for a whole session.
-type pinned struct{ now *registry.Snapshot }
-
-func (p pinned) Snapshot() *registry.Snapshot { return p.now }
-
-// access keeps a sub-agent to the skills of its definition and to the one that it carries
-// out.
-func (u *upper) access(next session.Access) session.Access {
-	a := limited{next: next, addresses: map[string]bool{u.spawn.Fork.Skill: true}}
-	for _, name := range u.kind.Skills {
-		if rec, err := u.spawn.Snapshot.Lookup(name); err == nil {
-			a.addresses[rec.Address] = true
-		}
-	}
-	return a
-}
-
-type limited struct {
-	next      session.Access // nil = no rules
-	addresses map[string]bool
-}
-
-var errOutside = errors.New("it is not among the skills of this agent")
-
-// Check implements session.Access.
-func (l limited) Check(ctx context.Context, actor session.Actor, r *registry.Record) error {
-	if !l.addresses[r.Address] {
-		return errOutside
-	}
-	if l.next == nil {
-		return nil
-	}
-	return l.next.Check(ctx, actor, r)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/deftskills/deft/internal/casetest"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/toolset"
 )
 
 // answering is a model that answers by what it is asked, so that it does not matter which
@@ -443,10 +444,17 @@ func TestAFileThatDefinesNoKindIsAFinding(t *testing.T) {
 	for _, d := range diags {
 		codes = append(codes, d.Code)
 	}
-	want(t, "codes", strings.Join(codes, " "), "agent_invalid agent_invalid agent_invalid agent_invalid agent_invalid agent_invalid")
-	a := kinds[len(kinds)-1]
+	want(t, "codes", strings.Join(codes, " "), "agent_invalid agent_invalid agent_invalid agent_invalid agent_invalid")
+	has := func(d agent.Definition, tool string) bool { return d.HasTool(toolset.Spec{Name: tool}) }
+	if two := kinds[len(kinds)-1]; two.ID != "words" || two.Name != "two words" {
+		t.Errorf("%+v", two)
+	}
+	if d := diags[len(diags)-2]; d.Line != 3 || d.Column != 7 || d.Fix == "" || !strings.HasSuffix(d.File, "tier.md") {
+		t.Errorf("%+v", d)
+	}
+	a := kinds[len(kinds)-2]
 	if a.Name != "a" || a.Model != "" || a.Ceiling != gate.ConfirmOnce || a.Discovery != agent.DiscoverSearch || strings.Join(a.Skills, " ") != "x" ||
-		!a.HasTool("read") || !a.HasTool("grep") || a.HasTool("write") || !strings.HasSuffix(a.SystemPrompt(), "Be brief.") {
+		!has(a, "read") || !has(a, "grep") || has(a, "write") || !strings.HasSuffix(a.SystemPrompt(), "Be brief.") {
 		t.Errorf("%+v", a)
 	}
 }

@@ -22,7 +22,7 @@ func (r registrar) Register(owner string, scope session.Scope, hooks []command.H
 // newHooks returns the hooks that a session begins with: the host's own, or for a
 // sub-agent those about calls of the session above it.
 func (o Options) newHooks(up *upper) *command.HookSet {
-	if up != nil {
+	if up.nested() {
 		return up.of.hooks.Below()
 	}
 	set := &command.HookSet{}

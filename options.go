@@ -119,6 +119,10 @@ type Options struct {
 	Hooks   []command.Hook
 	NoFiles bool // leave out the tools that read and write the workspace
 
+	// AgentTexts gives kinds of agents that the host keeps; they come before those of files.
+	// nil = there are none. See Engine.Agents.
+	AgentTexts func(ctx context.Context) ([]AgentText, error)
+
 	// Memories keeps the notes of models for later sessions in this workspace; nil = each
 	// session has notes of its own, which end with it.
 	Memories toolset.Memories

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/source"
@@ -19,13 +20,15 @@ import (
 type work struct {
 	view  *registry.View
 	env   source.Env
-	inner *session.Session // set before the first turn
-	lent  bool             // the view is another session's
-	runs  *runs            // runs what its skills want to have run
-	spill *spill           // keeps what is too long for the model
-	place place            // where its tools run
-	todo  *toolset.Todo    // what the model means to do
-	notes toolset.Memories // that outlive the session where the host keeps them
+	inner *session.Session   // set before the first turn
+	lent  bool               // the view is another session's
+	runs  *runs              // runs what its skills want to have run
+	spill *spill             // keeps what is too long for the model
+	place place              // where its tools run
+	todo  *toolset.Todo      // what the model means to do
+	kinds []agent.Definition // of sub-agents that the session may run; nil = the built-in ones
+	depth int                // how many sub-agents it lies below
+	notes toolset.Memories   // that outlive the session where the host keeps them
 
 	mu   sync.Mutex
 	now  []string // touched since the last turn began
@@ -38,7 +41,7 @@ const maxTouched = 1000
 
 // newWork is what a session begins with; a sub-agent's looks at the view of its caller.
 func (e *Engine) newWork(up *upper) (*work, error) {
-	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up != nil, todo: &toolset.Todo{}}
+	w := &work{env: source.Env{Workspace: e.o.Workspace}, lent: up.nested(), todo: &toolset.Todo{}}
 	w.runs = &runs{e: e, w: w}
 	var err error
 	if w.spill, err = newSpill(e.o.Commands.TempRoot, e.o.Rand); err != nil {

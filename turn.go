@@ -64,6 +64,9 @@ type SessionOptions struct {
 	// with a Model, deft's own do it, see Engine.Agents; without one such skills run in
 	// place.
 	Agents []string
+	// Agent has the session run as a kind of agent: within its tools, skills and ceiling, with
+	// its prompt and its skills started; nil = as the person's own. See Engine.Agent.
+	Agent *agent.Definition
 	// Resume is the state of a former session that goes on; see Session.State and Resumed.
 	Resume *session.State
 	Kept   func(file skill.Digest) ([]byte, bool) // see session.Options
@@ -90,7 +93,9 @@ type Session struct {
 
 	o       SessionOptions
 	kinds   []agent.Definition // of sub-agents that are deft's own
-	blind   bool               // of a sub-agent that may not see what skills there are
+	up      *upper             // what bounds it; nil = nothing does
+	access  session.Access
+	blind   bool // of an agent that may not see what skills there are
 	resumed session.ResumeReport
 	hooks   *command.HookSet
 	filed   map[skill.Digest]bool // SKILL.md files in the transcript; of the turn that runs
@@ -98,6 +103,9 @@ type Session struct {
 
 // NewSession starts a conversation. Close it.
 func (e *Engine) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	if o.Agent != nil {
+		return e.newSession(ctx, o, &upper{kind: *o.Agent})
+	}
 	return e.newSession(ctx, o, nil)
 }
 
@@ -112,9 +120,10 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 			_ = w.close() // the error that there is tells more
 		}
 	}()
-	s := &Session{engine: e, work: w, o: o, blind: !up.sees(), shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
+	s := &Session{engine: e, work: w, o: o, up: up, blind: !up.sees(), shown: &shown{thread: e.catalog.Thread()}, hooks: e.o.newHooks(up)}
 	w.place = e.placeOf(o, w)
 	agents := s.forks(ctx, up)
+	w.kinds, w.depth = s.kinds, up.depth()
 	tools := up.tools(w.place.tools(e.newTools(w)), e.skills)
 	table, err := agent.GateTableOf(&e.schemas, tools)
 	if err != nil {
@@ -137,9 +146,8 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 		Drift:   func(r *registry.Record) []string { return e.Drift(context.WithoutCancel(ctx), r) },
 	}
-	if up != nil {
-		of = up.inherit(of)
-	}
+	of = up.inherit(of, w.view.Snapshot)
+	s.access = of.Access
 	if s.inner, s.resumed, err = e.openSession(ctx, o, of); err != nil {
 		return nil, err
 	}
@@ -206,6 +214,12 @@ func (s *Session) ID() string { return s.inner.ID() }
 // agent.Runner.Run. The last event is turn_finished.
 func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 	s.work.named(in.Text)
+	in, err := s.as(in)
+	if err != nil {
+		return func(yield func(Event, error) bool) {
+			yield(Event{Type: agent.TurnFinished, Session: s.ID(), End: &agent.End{Stop: agent.StopRefused, Code: "agent_trigger", Message: err.Error()}}, err)
+		}
+	}
 	return s.runner.Run(ctx, s.inner, in)
 }
 
@@ -214,6 +228,10 @@ func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 // started skills ask for. Skills of session scope stay active.
 func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
 	s.work.named(in.Text)
+	in, err := s.as(in)
+	if err != nil {
+		return Plan{}, err
+	}
 	return s.runner.Prepare(ctx, s.inner, in)
 }
 
@@ -222,6 +240,10 @@ func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
 // to Turn.Call. End the Turn whatever happens.
 func (s *Session) Begin(ctx context.Context, in Input) (*Turn, error) {
 	s.work.named(in.Text)
+	in, err := s.as(in)
+	if err != nil {
+		return nil, err
+	}
 	return s.runner.Begin(ctx, s.inner, in)
 }
 

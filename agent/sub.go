@@ -40,7 +40,7 @@ type Child struct {
 type SubEvent struct {
 	ID      string       `json:"id"` // within the turn
 	Agent   string       `json:"agent"`
-	Skill   string       `json:"skill"` // address
+	Skill   string       `json:"skill"` // address; "" = it has a task of its own
 	Depth   int          `json:"depth"`
 	Event   *Event       `json:"event,omitempty"` // of subagent_event: one of its own
 	Stop    Stop         `json:"stop,omitempty"`  // of subagent_finished, as the next three
@@ -123,8 +123,12 @@ func (t *turn) launch(f session.Fork, by string) (*sub, error) {
 	}
 	s := &sub{id: fmt.Sprintf("sub_%d", len(t.subs)+1), fork: f, done: make(chan struct{})}
 	t.subs = append(t.subs, s)
-	skill := skillEvent(f.Identity(), by)
-	t.emit(Event{Type: SubagentStarted, Sub: s.event(), Skill: &skill})
+	e := Event{Type: SubagentStarted, Sub: s.event()}
+	if f.Skill != "" {
+		skill := skillEvent(f.Identity(), by)
+		e.Skill = &skill
+	}
+	t.emit(e)
 	in := Input{
 		Text: f.Task, task: true, stages: t.stages(), family: t.family, pool: t.account.pool,
 		Origin: t.in.Origin, Principal: t.in.Principal, TraceID: t.trace, Ceiling: t.in.Ceiling, Budget: budget,
@@ -215,7 +219,20 @@ func (s *sub) answer() string {
 		fmt.Fprintf(&b, "[it did not come to its end: %s]\n", s.end.Stop)
 	}
 	b.WriteString(s.end.Answer)
-	return s.fork.Answer(b.String())
+	answer := s.fork.Answer(b.String())
+	if s.fork.Skill == "" {
+		u := s.end.Usage
+		answer += fmt.Sprintf("\n[%s: %d steps, %d tool calls, %d input and %d output tokens]", s.id, s.end.Steps, s.end.Calls, u.Input, u.Output)
+	}
+	return answer
+}
+
+// work is what the sub-agent was started for, in words.
+func (s *sub) work() string {
+	if s.fork.Skill == "" {
+		return "a task"
+	}
+	return fmt.Sprintf("the skill %q", s.fork.Skill)
 }
 
 // accompanied reports whether sub-agents run.
@@ -228,7 +245,7 @@ func (t *turn) deliver() (any bool) {
 	t.inbox.serve()
 	for _, s := range t.subs {
 		if s.over && !s.told && s.fork.Background && !t.own {
-			t.note(fmt.Sprintf("The sub-agent %s has ended; it carried out the skill %q. Its answer:\n%s", s.id, s.fork.Skill, s.answer()))
+			t.note(fmt.Sprintf("The sub-agent %s has ended; it carried out %s. Its answer:\n%s", s.id, s.work(), s.answer()))
 			any = true
 		}
 	}
@@ -345,7 +362,11 @@ func (r relay) Confirm(ctx context.Context, q Question) (gate.Answer, error) {
 		err error
 	}
 	reply := make(chan answer, 1)
-	q.Agents = append([]string{fmt.Sprintf("%s (%s)", r.s.fork.Skill, r.s.fork.Agent)}, q.Agents...)
+	name := r.s.fork.Agent
+	if r.s.fork.Skill != "" {
+		name = fmt.Sprintf("%s (%s)", r.s.fork.Skill, r.s.fork.Agent)
+	}
+	q.Agents = append([]string{name}, q.Agents...)
 	r.t.inbox.post(func() {
 		if ctx.Err() != nil {
 			reply <- answer{err: ctx.Err()}

@@ -35,9 +35,12 @@ func (noSearch) Search(context.Context, *registry.Snapshot, string, []string, in
 // noScripts is a ScriptRunner that runs nothing.
 var noScripts = NoSandbox{}
 
+var someKinds = []Kind{{"general", "Does what it is told."}, {"explorer", "Reads and reports."}}
+
 func allTools() []Tool {
 	tools := append(Skills(Options{Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Files(FileOptions{Workspace: "/w"})...)
 	tools = append(append(tools, Web(WebOptions{})...), Memory(MemoryOptions{Notes: NewMemories()})...)
+	tools = append(tools, Task(TaskOptions{Kinds: someKinds})...)
 	return append(tools, Shell(ShellOptions{Runs: &shellRuns{}, Dir: "/w"})...)
 }
 
@@ -48,6 +51,7 @@ func otherTools() map[string][]Tool {
 		if d != skill.Deft {
 			out[string(d)] = append(Skills(Options{Dialect: d, Style: StyleBoth, Searcher: noSearch{}, Scripts: noScripts}), Shell(ShellOptions{Dialect: d, Runs: &shellRuns{}})...)
 			out[string(d)] = append(append(out[string(d)], Web(WebOptions{Dialect: d})...), Memory(MemoryOptions{Dialect: d, Notes: NewMemories()})...)
+			out[string(d)] = append(out[string(d)], Task(TaskOptions{Dialect: d, Kinds: someKinds})...)
 		}
 	}
 	out["mastra on demand"] = Skills(Options{Dialect: skill.Mastra, OnDemand: OnDemandOnly, Searcher: noSearch{}})
@@ -152,7 +156,7 @@ func TestSchemasAreValidAndAcceptWhatTheyShould(t *testing.T) {
 		"edit": `{"path":"a","edits":[{"old":"a","new":""}]}`, "glob": `{"pattern":"*"}`, "grep": `{"pattern":"x"}`, "todo": `{"items":[{"text":"a","status":"done"}]}`,
 		"bash":      `{"command":"ls","timeout_s":3,"dir":"a"}`,
 		"web_fetch": `{"url":"https://example.com/"}`, "memory_read": `{"name":"a"}`, "memory_search": `{"query":"q","topK":2}`,
-		"memory_write": `{"name":"a","text":"b"}`, "memory_delete": `{"name":"a"}`,
+		"memory_write": `{"name":"a","text":"b"}`, "memory_delete": `{"name":"a"}`, "task": `{"agent":"general","prompt":"do"}`,
 		"skill_run": `{"name":"a","script":"scripts/x.sh","args":["a"]}`, "tool_search": `{"query":"q"}`, "tool_invoke": `{"tool":"t","input":{"any":1}}`,
 	}
 	for _, tool := range allTools() {

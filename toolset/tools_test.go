@@ -25,7 +25,7 @@ func TestEveryDialectHasAWholeTable(t *testing.T) {
 	for _, k := range kinds {
 		known[k.base] = true
 	}
-	known[NameShell], known[NameWebFetch] = true, true
+	known[NameShell], known[NameWebFetch], known[NameTask] = true, true, true
 	for _, k := range memoryKinds {
 		known[k.name] = true
 	}
