@@ -15,6 +15,7 @@ import (
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
@@ -346,7 +347,7 @@ type planner struct {
 func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, error) {
 	e := p.e
 	if p.blind {
-		return agent.Plan{Hidden: e.hidden(in, catalog.Catalog{})}, nil
+		return agent.Plan{Route: route.Result{Fit: route.FitNone}, Hidden: e.hidden(in, catalog.Catalog{})}, nil
 	}
 	r := Request{Text: in.Text, Preload: in.Preload, Signal: in.Signal, Stages: in.Stages}
 	for _, a := range in.Active {

@@ -28,7 +28,7 @@
 //   - transcript.go: what a conversation goes on with in another process; keep.go: how a
 //     turn writes it
 //   - compact.go: conversations that are too long for the model; sub.go: sub-agents, what
-//     they share with their caller; definition.go: their kinds; inbox.go: how others have
+//     they share with their caller; definition.go: their kinds; definition_read.go: the form of a definition; inbox.go: how others have
 //     the loop do something
 //   - budget.go, repeat.go: when to stop; events.go: what a consumer sees
 package agent

@@ -20,5 +20,5 @@
 // reading of a skill's files, skill_read.go; loading on demand, on_demand.go; tools that
 // are not in the model's list, tool_search.go; scripts, skill_run.go; shell commands,
 // bash.go; how a run ended, ran.go; confinement to the workspace, workspace.go; ignore
-// files, ignore.go; notes, memory.go; pages of the web, web_fetch.go, the addresses that are none, address.go.
+// files, ignore.go; notes, memory.go; pages of the web, web_fetch.go, their text, html.go.
 package toolset

@@ -21,6 +21,7 @@ import (
 type askOptions struct {
 	model, auto string
 	resume      string // id of the conversation that goes on; "" = a new one
+	agent       string // id of a kind of agent; "" = none
 	offline     bool
 	skills      []string
 	maxSteps    int
@@ -40,6 +41,7 @@ func askVerb() verb {
 			f.BoolVar(&o.offline, "offline", false, "no model and no network: the plan")
 			f.StringArrayVar(&o.skills, "skill", nil, "start the skill `NAME` first; may be repeated")
 			f.IntVar(&o.maxSteps, "max-steps", 0, "at most `N` requests to the model")
+			f.StringVar(&o.agent, "agent", "", "run as the agent with this `ID`, within its limits")
 			f.StringVar(&o.auto, "auto", "", "answer the gate's questions up to this `TIER` with yes")
 			f.StringVar(&o.resume, "resume", "", "go on with the conversation `ID`; last = the newest of this folder")
 		},
@@ -65,6 +67,9 @@ func (r *run) ask(ctx context.Context, o askOptions, text string) error {
 	if err := r.goesOn(ctx, &o); err != nil {
 		return err
 	}
+	if err := r.actAs(ctx, &o); err != nil {
+		return err
+	}
 	m, err := r.chooseModel(ctx, o)
 	if err != nil {
 		return err
@@ -79,7 +84,7 @@ func (r *run) askModel(ctx context.Context, m model.Model, o askOptions, text st
 		return err
 	}
 	r.talking = m != nil
-	in := agent.Input{Text: text, Origin: gate.Interactive, Principal: "user", Budget: agent.Budget{Steps: o.maxSteps}}
+	in := agent.Input{Text: text, Origin: gate.Interactive, Principal: r.principal(), Budget: agent.Budget{Steps: o.maxSteps}}
 	for _, name := range o.skills {
 		in.Skills = append(in.Skills, agent.Preload{Name: name, By: "user"})
 	}

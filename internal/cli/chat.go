@@ -34,6 +34,7 @@ func chatVerb() verb {
 			f.IntVar(&o.maxSteps, "max-steps", 0, "at most `N` requests to the model in one turn")
 			f.StringVar(&o.auto, "auto", "", "answer the gate's questions up to this `TIER` with yes")
 			f.StringVar(&o.resume, "resume", "", "go on with the conversation `ID`; last = the newest of this folder")
+			f.StringVar(&o.agent, "agent", "", "talk to the agent with this `ID`, within its limits")
 			f.Bool("plain-chat", true, "line by line, as it always is")
 		},
 		run: func(ctx context.Context, r *run, _ []string) error { return r.chat(ctx, o) },
@@ -55,11 +56,13 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 	if err := r.goesOn(ctx, &o); err != nil {
 		return err
 	}
+	if err := r.actAs(ctx, &o); err != nil {
+		return err
+	}
 	m, err := r.chooseModel(ctx, o)
 	if err != nil {
 		return err
 	}
-	r.news = &news{bell: make(chan struct{}, 1)}
 	s, err := r.session(ctx, m, auto)
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 		if line == "" {
 			continue
 		}
-		in := agent.Input{Text: line, Origin: gate.Interactive, Principal: "user", Budget: agent.Budget{Steps: o.maxSteps}}
+		in := agent.Input{Text: line, Origin: gate.Interactive, Principal: r.principal(), Budget: agent.Budget{Steps: o.maxSteps}}
 		turn, err := r.chatTurn(ctx, s, m, in)
 		if err != nil {
 			return err

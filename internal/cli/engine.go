@@ -77,7 +77,7 @@ func (r *run) options() deft.Options {
 		o.Record = r
 	}
 	o.Web = &toolset.WebOptions{Private: c.Web.PrivateHosts}
-	o.Memories = notes{r}
+	o.Memories, o.AgentTexts = notes{r}, r.keptAgents
 	o.Search.Embedder = r.vectors
 	if r.news != nil {
 		o.Report = r.news.finding

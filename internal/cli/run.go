@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft"
+	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/command/sandbox"
 	"github.com/deftskills/deft/gate"
@@ -247,6 +248,7 @@ type run struct {
 	managed string             // the settings file of the machine
 	rules   gate.RuleSet       // of the settings
 	hooks   []command.Hook     // of the settings
+	agent   *agent.Definition  // that the session runs as; nil = the person's own
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
 	vectors search.Embedder // of a verb that wants vectors, where there is one

@@ -58,6 +58,10 @@ func (v *viewer) sub(path string, e agent.Event) {
 	switch e.Type {
 	case agent.SubagentStarted:
 		v.doc.Subs = append(v.doc.Subs, subJSON{Path: path, Skill: s.Skill, Agent: s.Agent, Tools: []toolJSON{}, Missing: []refusedJSON{}})
+		if e.Skill == nil {
+			v.note(safetext.Cyan, in+"»", "%s", w.Say("ask.sub_task", s.ID, s.Agent))
+			break
+		}
 		if path == s.ID {
 			v.doc.started(*e.Skill)
 		}
