@@ -53,6 +53,7 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 	if err != nil {
 		return err
 	}
+	r.news = &news{bell: make(chan struct{}, 1)}
 	if err := r.goesOn(ctx, &o); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type keeper struct {
 func (r *run) newKeeper(ctx context.Context) *keeper {
 	return &keeper{r: r, ctx: context.WithoutCancel(ctx), row: store.Session{
 		Workspace: r.cwd, Dialect: r.globals.dialect, Profile: r.globals.profile, Origin: string(gate.Interactive),
-		Surface: "cli", Principal: "user", Status: store.SessionOpen,
+		Surface: "cli", Principal: r.principal(), Status: store.SessionOpen,
 	}}
 }
 
@@ -150,6 +150,9 @@ func (r *run) goesOn(ctx context.Context, o *askOptions) error {
 	}
 	if o.model == "" {
 		o.model = r.former.talk.Last.Model
+	}
+	if id, bound := strings.CutPrefix(r.keeper.row.Principal, "agent:"); bound && o.agent == "" {
+		o.agent = id // what was bound stays so
 	}
 	return nil
 }
