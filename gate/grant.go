@@ -48,7 +48,7 @@ type Grant struct {
 	Expires   time.Time `json:"expires"` // required; the moment itself is over
 
 	// SkillHash binds the grant to a skill's tree: one active skill of the call must have
-	// it. "" = no such bond.
+	// it; or to the Mark of the tool, which then must be what it was. "" = no such bond.
 	SkillHash skill.Digest `json:"skill_hash,omitempty"`
 	Workspace string       `json:"workspace,omitempty"` // absolute; "" = any
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/deftskills/deft/skill"
 	"path"
 	"regexp"
 	"slices"
@@ -36,7 +37,7 @@ func (e *engine) lookUp(ctx context.Context, f *facts) {
 // coveredBy reports whether a grant for the tool covers this very call.
 func (f *facts) coveredBy(g Grant) bool {
 	s := f.subject
-	if g.SkillHash != "" && !slices.ContainsFunc(f.call.Skills, func(k ActiveSkill) bool {
+	if g.SkillHash != "" && string(g.SkillHash) != f.tool.Mark && !slices.ContainsFunc(f.call.Skills, func(k ActiveSkill) bool {
 		return k.hash() == g.SkillHash && (k.Still == nil || k.Still())
 	}) {
 		return false
@@ -103,7 +104,7 @@ func (f *facts) offers(d Decision) (replies []Reply, always *Grant) {
 	if d.Key != "" {
 		replies = append(replies, ForSession)
 		if always = f.alwaysGrant(); always != nil {
-			if len(f.asking()) > 0 {
+			if len(f.asking()) > 0 && f.tool.Mark == "" {
 				replies = append(replies, AlwaysForSkill)
 			}
 			replies = append(replies, Always)
@@ -155,7 +156,7 @@ func (f *facts) alwaysGrant() *Grant {
 	}
 	g := Grant{
 		Principal: f.call.Principal, Tool: f.call.Tool, Rule: strings.Join(rules, " ; "), OtherArgs: OtherAny,
-		Workspace: f.workspace,
+		Workspace: f.workspace, SkillHash: skill.Digest(f.tool.Mark),
 	}
 	for _, r := range rules {
 		spec := strings.TrimSuffix(r[strings.IndexByte(r, '(')+1:len(r)-1], "*")
@@ -183,6 +184,9 @@ func (e *engine) lasting(q *question, a Answer, now time.Time) (g *Grant, why st
 	made.ID, made.CreatedAt, made.CreatedBy, made.Reason = "g_"+id, now, q.call.Principal, "answer to "+a.ConfirmID
 	if made.Expires = a.Expires; made.Expires.IsZero() {
 		made.Expires = now.Add(alwaysFor)
+	}
+	if a.Reply == AlwaysForSkill && made.SkillHash != "" {
+		return nil, "the tool may become another one; it is allowed as it is now, or not always", nil
 	}
 	if a.Reply == AlwaysForSkill {
 		asking := slices.DeleteFunc(q.asking, func(k ActiveSkill) bool { return a.Skill != "" && k.Name != a.Skill })
