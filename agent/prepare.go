@@ -233,6 +233,7 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 		}
 		return true
 	})
+	t.plans = true
 	defer t.release()
 	if err := t.begin(); err != nil {
 		return p, err

@@ -32,8 +32,8 @@ type Deps struct {
 	Gate    gate.Gate
 	Planner Planner
 
-	// More brings tools that come and go, beside Tools. It is asked when a turn begins that
-	// has a model or a host's own loop; the gate has to know them by then. away are sentences
+	// More brings tools that come and go, beside Tools. It is asked when a turn begins
+	// that is no mere plan; the gate has to know them by then. away are sentences
 	// for the model about tools that could not be had. nil = there are none.
 	More func(ctx context.Context) (tools []toolset.Tool, away []string, err error)
 

@@ -39,7 +39,7 @@ func deferred(specs []toolset.Spec, tools map[string]toolset.Tool, most int) []t
 
 // provide adds the tools that come and go to those of the turn.
 func (t *turn) provide() error {
-	if t.r.d.More == nil || t.r.d.Model == nil && !t.own {
+	if t.r.d.More == nil || t.plans || t.r.d.Model == nil && !t.own {
 		return nil
 	}
 	more, away, err := t.r.d.More(t.parent)

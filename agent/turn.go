@@ -42,6 +42,7 @@ type turn struct {
 	account   account
 	repeats   repeats
 	wrote     []string // files that tools wrote, for the dialects that hear
+	plans     bool     // it ends before the first request
 	own       bool     // the loop is the host's
 	quiet     bool     // the step is no answer: its text is not told
 	inbox     *inbox

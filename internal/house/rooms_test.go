@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"gate":             {"skill"},
 	"store":            {"skill", "gate"},
 	"store/storetest":  {"skill", "gate", "store"},
-	"internal/pgtest":  {}, // servers for tests
+	"internal/pgtest":  {},        // servers for tests
 	"store/jobs":       {"store"}, // its tests make the schema
 	"httpapi":          {"skill", "route", "store/jobs"},
 	"command":          {"skill", "command/sandbox"},
