@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -89,13 +90,16 @@ func openServer(o Options) (*server, error) {
 
 func (s *server) pool(config *pgx.ConnConfig) *sql.DB {
 	return stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
-		version := c.PgConn().ParameterStatus("server_version")
-		major, _, _ := strings.Cut(version, ".")
-		if n, err := strconv.Atoi(strings.Fields(major + " ")[0]); err == nil && n < oldestServer {
-			return fmt.Errorf("%w: %s is PostgreSQL %s; want %d or newer", ErrDSN, s.address, version, oldestServer)
-		}
-		return nil
+		return checkServer(s.address, c.PgConn().ParameterStatus("server_version"))
 	}))
+}
+
+func checkServer(address, version string) error {
+	major := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
+	if n, err := strconv.Atoi(major); err == nil && n < oldestServer {
+		return fmt.Errorf("%w: %s is PostgreSQL %s; want %d or newer", ErrDSN, address, version, oldestServer)
+	}
+	return nil
 }
 
 // Masked returns the address of a database with *** in place of every password, as it may
@@ -434,7 +438,8 @@ func serverSentinel(err error) error {
 	}
 	var connect *pgconn.ConnectError
 	var network *net.OpError
-	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) {
 		return ErrUnavailable
 	}
 	return nil
