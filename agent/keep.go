@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/session"
@@ -81,20 +82,23 @@ func (t *turn) writeResult(r model.Result) {
 // one line, or that encoding would change, is kept as an object that verbatim knows.
 func asJSON(input string) json.RawMessage {
 	var b bytes.Buffer
-	if json.Compact(&b, []byte(input)) == nil && b.String() == input {
+	if json.Compact(&b, []byte(input)) == nil && b.String() == input && !strings.Contains(input, rawMark) {
 		return json.RawMessage(input)
 	}
 	src, _ := oneLine(map[string]string{rawKey: input}) // a text: it cannot fail
 	return src
 }
 
-// rawKey is no argument of any tool.
-const rawKey = "\x00raw"
+// rawKey is no argument of any tool; rawMark is how an encoder writes it.
+const (
+	rawKey  = "\x00raw"
+	rawMark = `\u0000raw`
+)
 
 // verbatim undoes asJSON.
 func verbatim(input json.RawMessage) json.RawMessage {
 	var raw map[string]string
-	if bytes.Contains(input, []byte(`\u0000raw`)) && json.Unmarshal(input, &raw) == nil && len(raw) == 1 {
+	if bytes.Contains(input, []byte(rawMark)) && json.Unmarshal(input, &raw) == nil && len(raw) == 1 {
 		if text, ok := raw[rawKey]; ok {
 			return json.RawMessage(text)
 		}

@@ -199,7 +199,7 @@ func (r *reading) take(e Entry) error {
 		var c compactedEntry
 		if err = json.Unmarshal(e.Data, &c); err == nil {
 			r.talk = []piece{{text: &c.Text}}
-			r.now = r.now[max(0, len(r.now)-c.Kept):]
+			r.now = r.now[len(r.now)-min(len(r.now), max(0, c.Kept)):]
 		}
 	case EntryState:
 		r.state = e.Data

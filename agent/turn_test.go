@@ -19,6 +19,7 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/agent/model/scripted"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/internal/race"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/toolset"
 	"github.com/google/go-cmp/cmp"
@@ -403,7 +404,11 @@ func TestLongAndBinaryOutputIsCutAndTold(t *testing.T) {
 func TestAnySchedule(t *testing.T) {
 	t.Parallel()
 	names := []string{"look", "note", "send", "swap", "boom", "fail", "bytes", "skill", "nothing", "hang"}
-	for seed := range uint64(1000) {
+	seeds := uint64(10_000)
+	if race.Enabled {
+		seeds = 500
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var steps []scripted.Step
 		for range 1 + r.IntN(6) {
@@ -419,7 +424,8 @@ func TestAnySchedule(t *testing.T) {
 		cancelAt, leaveAt := r.IntN(60), r.IntN(120)
 		reply := []gate.Reply{gate.Once, gate.ForSession, gate.No, "nonsense"}[r.IntN(4)]
 		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, steps, func(d *Deps, _ *gate.Options) { d.Confirmer, d.Jitter = always(reply), r.Float64 })
+			k := &kept{}
+			f := newFixture(t, steps, func(d *Deps, _ *gate.Options) { d.Confirmer, d.Jitter, d.Keeper = always(reply), r.Float64, k })
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			n, finished, last := 0, 0, EventType("")
@@ -442,6 +448,9 @@ func TestAnySchedule(t *testing.T) {
 			}
 			if len(f.s.Layers().Turn()) != 0 {
 				t.Errorf("seed %d: the turn layer is still there", seed)
+			}
+			if former := k.read(t); former.Cut || former.Turns != 1 {
+				t.Errorf("seed %d: the transcript has %d turns, cut %v", seed, former.Turns, former.Cut)
 			}
 			for _, row := range f.rows.list {
 				if row.Origin != gate.Interactive && row.Verdict != gate.Deny && row.Tier > gate.ReadOnly {
