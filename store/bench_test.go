@@ -25,6 +25,47 @@ func BenchmarkOpenAndLoad(b *testing.B) {
 	}
 }
 
+// Ten thousand rows of the record in batches of fifty: at most 5 s on SQLite, each batch
+// on the disk when it returns.
+func BenchmarkAppend10000(b *testing.B) {
+	for n := range b.N {
+		s := open(b)
+		if err := s.Ready(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		rows := make([]AuditRow, 50)
+		for batch := range 200 {
+			for i := range rows {
+				rows[i] = AuditRow{Action: "route", Actor: "model", Session: fmt.Sprint(n), Turn: fmt.Sprint(batch), After: []string{"a", "b"}}
+			}
+			if err := s.Audit().Append(context.Background(), rows...); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// What a process pays before it can look: at most 30 ms.
+func BenchmarkOpen(b *testing.B) {
+	s := open(b)
+	fill(b, s)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s, err := Open(context.Background(), Options{DB: s.Path(), ReadOnly: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Version(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkSet(b *testing.B) {
 	s := open(b)
 	for i := 0; b.Loop(); i++ {

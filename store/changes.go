@@ -180,13 +180,14 @@ func (c *cursor) read(ctx context.Context, s *Store) (found []Change, err error)
 	return slices.Clip(found), nil
 }
 
-// noted collects the changes of one write; a row that is written over is one change.
+// note collects the changes of one write; a row that is written over is one change.
 func (c *change) note(table, key string) {
 	kind, ok := map[string]string{
 		"skill_state": ChangedSkills, "meta": ChangedSkills,
 		"profiles": ChangedProfiles, "profile_choices": ChangedProfiles, "trust": ChangedTrust,
 	}[table]
-	if row := (Change{Kind: kind, Key: key}); ok && !slices.Contains(c.noted, row) {
+	if row := (Change{Kind: kind, Key: key}); ok && !c.isNoted[row] {
 		c.noted = append(c.noted, row)
+		c.isNoted[row] = true
 	}
 }

@@ -108,7 +108,7 @@ func TestStateOfAnOlderReleaseIsBroughtForward(t *testing.T) {
 		// The old release knows no feed of changes: it is written by its own statements.
 		must(t, old.b.write(ctx, "state.save", true, func(tx *tx) error { return nil }))
 		must(t, old.write(ctx, "state.save", func(tx *tx) error {
-			c := &change{ctx: ctx, tx: tx, now: tx.now}
+			c := &change{ctx: ctx, tx: tx, now: tx.now, isNoted: map[Change]bool{}}
 			if err := skillStates().put(c, SkillState{Key: "a", Name: "a", Switch: Deny}); err != nil {
 				return err
 			}

@@ -23,6 +23,7 @@ type change struct {
 	total   uint64 // of the sums of all rows
 	changed bool
 	noted   []Change
+	isNoted map[Change]bool
 }
 
 // errUnchanged ends a transaction that has nothing to write.
@@ -41,7 +42,7 @@ func (s *Store) update(ctx context.Context, point string, f func(c *change) erro
 		if err != nil {
 			return err
 		}
-		c := &change{ctx: ctx, tx: tx, now: tx.now, total: uint64(total)}
+		c := &change{ctx: ctx, tx: tx, now: tx.now, total: uint64(total), isNoted: map[Change]bool{}}
 		if err := f(c); err != nil {
 			return err
 		}

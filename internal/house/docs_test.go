@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/deftskills/deft/internal/pgtest"
 )
 
 // The commands of one page run in order, in one shell folder of their own: a home
@@ -20,6 +22,10 @@ import (
 // inside a fence marked sh; without the comment it has to exit with 0. Commands of
 // the go tool run in the project's own root.
 var exitComment = regexp.MustCompile(`\s+# exit (\d+)$`)
+
+// docServer stands for a server in the pages: a line that names it is run with a database
+// of its own on a real one.
+const docServer = "postgres://deft@db.example.com/deft"
 
 func docCommands(t *testing.T, page string) []string {
 	t.Helper()
@@ -105,7 +111,14 @@ func runPage(t *testing.T, base, bin, page string) {
 		}
 		env = append(env, v+"="+strings.TrimSpace(string(out)))
 	}
+	server := "" // instead of the one that pages name
 	for _, line := range docCommands(t, page) {
+		if strings.Contains(line, docServer) {
+			if server == "" {
+				server = "'" + pgtest.URL(t) + "'"
+			}
+			line = strings.ReplaceAll(line, docServer, server)
+		}
 		want := 0
 		if m := exitComment.FindStringSubmatch(line); m != nil {
 			want, _ = strconv.Atoi(m[1])
