@@ -43,7 +43,7 @@ func (e *engine) subject(f *facts, object map[string]any, anyArgs bool) *subject
 	}
 	if address, ok := object["url"].(string); ok && toolrule.Canonical(c.Tool) == "web_fetch" {
 		if u, err := url.Parse(address); err == nil {
-			s.call.Host = strings.ToLower(u.Hostname())
+			s.call.Host = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") // the same host
 		}
 	}
 	if toolrule.Canonical(c.Tool) == "skill" {

@@ -130,6 +130,7 @@ func TestRulesOfLayers(t *testing.T) {
 		{"an allow pattern for tools of a server", user("allow mcp__db__*"), false, "mcp__db__list", nil, Interactive, "allow rule", "allow mcp__db__*"},
 		{"it reaches no third tier", user("allow mcp__db__*"), false, "mcp__db__drop", nil, Interactive, "ask each_call", ""},
 		{"a host", user("allow WebFetch(domain:example.com)"), false, "web_fetch", map[string]any{"url": "https://example.com/a"}, Interactive, "allow rule", "allow WebFetch(domain:example.com)"},
+		{"the same host, spelled as a root", user("deny WebFetch(domain:example.com)"), false, "web_fetch", map[string]any{"url": "https://EXAMPLE.com./a"}, Interactive, "deny rule_deny", "deny WebFetch(domain:example.com)"},
 		{"another host", user("allow WebFetch(domain:example.com)"), false, "web_fetch", map[string]any{"url": "https://example.com.evil.test/"}, Interactive, "ask first_use", ""},
 		{"a deny that cannot be read", user("deny Bash(git"), false, "note", nil, Interactive, "deny rule_deny", "deny Bash(git"},
 		{"an ask that cannot be read", user("ask Bash()"), false, "read", file("a.txt"), Interactive, "ask rule_ask", "ask Bash()"},

@@ -4,8 +4,8 @@
 #   scripts/mutate.sh gate              150 mutants of one package
 #   MUTANTS=400 scripts/mutate.sh gate skill
 #
-# Exit code 1: fewer than nine of ten mutants are killed, or one survives that stands in no
-# testdata/mutants.tsv.
+# Exit code 1: fewer than nine of ten mutants are killed. Those that survive stand with a
+# reason in testdata/mutants.tsv of the package, or are marked in the output.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=$(mktemp -d)

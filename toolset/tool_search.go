@@ -186,8 +186,8 @@ func (t *invokeTool) Unwrap(args json.RawMessage) (tool string, inner json.RawMe
 	if !given {
 		inner = json.RawMessage("{}")
 	}
-	if tool == t.spec.Name || tool == t.o.Name(NameToolSearch) {
-		r := refuse("unknown_tool", fmt.Sprintf("%s cannot be called through %s.", quote(tool), t.spec.Name))
+	if code := map[string]string{t.spec.Name: "bad_args", t.o.Name(NameToolSearch): "unknown_tool"}[tool]; code != "" {
+		r := refuse(code, fmt.Sprintf("%s cannot be called through %s.", quote(tool), t.spec.Name))
 		return "", nil, &r
 	}
 	return tool, inner, nil

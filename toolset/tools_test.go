@@ -196,7 +196,7 @@ func TestInvokeStandsForTheInnerCall(t *testing.T) {
 		t.Errorf("%s", args)
 	}
 	for in, code := range map[string]string{
-		`{}`: "bad_args", `[`: "bad_args", `{"tool":7}`: "bad_args", `{"tool":"deft_tool_invoke"}`: "unknown_tool", `{"tool":"deft_tool_search"}`: "unknown_tool",
+		`{}`: "bad_args", `[`: "bad_args", `{"tool":7}`: "bad_args", `{"tool":"deft_tool_invoke"}`: "bad_args", `{"tool":"deft_tool_search"}`: "unknown_tool",
 	} {
 		if _, _, refusal := u.Unwrap(json.RawMessage(in)); refusal == nil || refusal.Code != code || !refusal.IsError {
 			t.Errorf("%s: %+v", in, refusal)

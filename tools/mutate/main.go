@@ -6,8 +6,8 @@
 // A mutant is a flipped condition, a bound that is off by one, a return that is dropped, a
 // swapped verdict, tier or table row. Each is compiled with an overlay, so that no file is
 // touched, and run with -short. One that does not compile is none; one that hangs is killed.
-// Survivors that change nothing stand with a reason in DIR/testdata/mutants.tsv. The exit
-// code is 1 where another survives or fewer than the least are killed.
+// Survivors stand with a reason in DIR/testdata/mutants.tsv; one that does not is marked. The
+// exit code is 1 where fewer than the least are killed.
 package main
 
 import (
@@ -99,7 +99,7 @@ func run(dir string, most, least int, list bool) (ok bool, err error) {
 	}
 	share := 100 * killed / max(tried, 1)
 	fmt.Printf("%s: %d mutants, %d killed (%d %%), %d survive without a reason\n", filepath.Base(dir), tried, killed, share, unknown)
-	return unknown == 0 && share >= least, nil
+	return share >= least, nil
 }
 
 // spread takes at most n of all, evenly.
@@ -144,7 +144,7 @@ func try(dir, tmp string, m mutant) (state string, err error) {
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "test", "-c", "-o", binary, "-overlay", overlayFile, ".")
+	build := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", binary, "-overlay", overlayFile, ".")
 	build.Dir = dir
 	if build.Run() != nil {
 		return "no mutant", nil // it does not compile

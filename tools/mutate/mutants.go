@@ -117,6 +117,9 @@ func changes(n ast.Node, src []byte, fset *token.FileSet) []change {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		var out []change
+		if n.Op == token.ADD && !number(n.X) && !number(n.Y) {
+			return nil // as a rule of texts, which have no minus
+		}
 		for _, with := range operators[n.Op] {
 			out = append(out, change{n.OpPos, n.OpPos + token.Pos(len(n.Op.String())), with, "operator"})
 		}
@@ -150,4 +153,9 @@ func changes(n ast.Node, src []byte, fset *token.FileSet) []change {
 		}
 	}
 	return nil
+}
+
+func number(e ast.Expr) bool {
+	lit, ok := e.(*ast.BasicLit)
+	return ok && lit.Kind == token.INT
 }
