@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,9 +28,11 @@ func Main(helper string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	var patience atomic.Int64
+	patience.Store(int64(lastWait))
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal has its default effect
-		time.AfterFunc(lastWait, func() { os.Exit(int(Interrupted)) })
+		time.AfterFunc(time.Duration(patience.Load()), func() { os.Exit(int(Interrupted)) })
 	})
 	dir, err := os.Getwd()
 	if err != nil {
@@ -41,7 +44,7 @@ func Main(helper string) int {
 		Args: os.Args[1:], Environ: os.Environ(), Dir: dir, GOOS: runtime.GOOS,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinTerminal: terminal(os.Stdin), StdoutTerminal: terminal(os.Stdout), StderrTerminal: terminal(os.Stderr),
-		Width: width, Now: time.Now, Helper: helper,
+		Width: width, Now: time.Now, Helper: helper, Patience: func(d time.Duration) { patience.Store(int64(d)) },
 		OpenTerminal: func() (io.Writer, error) { return os.OpenFile("/dev/tty", os.O_WRONLY, 0) },
 	}))
 }

@@ -50,6 +50,14 @@ type Process struct {
 	Now          func() time.Time
 	Managed      string // the settings file of whoever runs the machine; "" = that of the system
 	Helper       string // what confines commands: the result of deft.Helper; empty = nothing does
+	// Patience says how long a run may take to end after an interrupt; nil = as it likes.
+	Patience func(time.Duration)
+}
+
+func (p *Process) patient(d time.Duration) {
+	if p.Patience != nil {
+		p.Patience(d)
+	}
 }
 
 // Getenv returns a variable, "" when it is not set.

@@ -12,7 +12,7 @@ const (
 // verbs lists every verb in the order of the short help.
 func verbs() []verb {
 	return []verb{
-		askVerb(), chatVerb(), resumeVerb(),
+		askVerb(), chatVerb(), resumeVerb(), serveVerb(), cronVerb(), signalVerb(),
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),

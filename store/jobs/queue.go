@@ -25,7 +25,7 @@ import (
 
 // Options says where the queue lies and what its host brings. DB is required.
 type Options struct {
-	// DB is "sqlite:PATH" with an absolute path, or a postgres:// URL. Its schema must be
+	// DB is an absolute path, "sqlite:" before it or not, or a postgres:// URL. Its schema must be
 	// there (package store makes it); the queue library's own tables are made by Open in
 	// SQLite and by Migrate in PostgreSQL.
 	DB string
@@ -113,8 +113,8 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 }
 
 func (q *Queue) connect(ctx context.Context) error {
-	path, lite := strings.CutPrefix(q.o.DB, "sqlite:")
-	if !lite {
+	path := strings.TrimPrefix(q.o.DB, "sqlite:")
+	if strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://") {
 		pool, err := q.pool(ctx)
 		if err != nil {
 			return err
