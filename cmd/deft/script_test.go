@@ -80,6 +80,7 @@ func armed() {
 //	                             last hear ended
 //	heard N PATTERN              it wrote that N times so far
 //	slay                         kills it
+//	terminate                    sends it the signal that ends it in order
 //	bye CODE                     ends its input and wants that exit code
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -140,7 +141,7 @@ func stories() testscript.Params {
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 			"serve": serve, "asked": asked, "waitasked": waitAsked,
-			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay,
+			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay, "terminate": terminate,
 		},
 	}
 }

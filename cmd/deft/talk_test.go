@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -115,6 +116,13 @@ func slay(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(t.cmd.Process.Kill())
 	<-t.over
 	t.cmd = nil
+}
+
+// terminate sends the program the signal that ends it in order.
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
+	t := ts.Value(talkKey{}).(*talk)
+	want(ts, !neg && len(args) == 0 && t.cmd != nil, "terminate, while a program runs")
+	ts.Check(t.cmd.Process.Signal(syscall.SIGTERM))
 }
 
 // hear waits until what the program writes, after what was heard before, matches.

@@ -19,8 +19,8 @@ func cronVerb() verb {
 	var resume bool
 	reads, writes := effects{reads: true}, effects{reads: true, writes: true}
 	return verb{
-		name: "cron", args: "add|list|run|pause|rm", max: -1, group: groupRun, effects: reads,
-		short: "jobs that run without a person: by schedule, webhook or event", brief: "jobs without a person: by schedule or webhook",
+		name: "cron", args: "add|list|run|pause|rm", max: -1, group: groupRun, effects: reads, joins: true,
+		short: "jobs that run without a person: by schedule, webhook or event",
 		long: "A job is a prompt with bounds: the stages and the highest tier that its turns may use.\n" +
 			"deft serve runs jobs; what they may do beyond reading needs a grant.",
 		below: []verb{
@@ -73,28 +73,28 @@ func (a *cronAdd) bind(f *pflag.FlagSet) {
 
 // jobJSON is a definition as scripts see it.
 type jobJSON struct {
-	ID           string        `json:"id"`
-	Kind         jobs.Kind     `json:"kind"`
-	Schedule     string        `json:"schedule"`
-	Zone         string        `json:"tz"`
-	Path         string        `json:"path"` // of a webhook
-	Body         jobs.Body     `json:"body"`
-	Prompt       string        `json:"prompt"`
-	Agent        string        `json:"agent"`
-	Principal    string        `json:"principal"`
-	Preload      []string      `json:"preload_skills"`
-	AllowPreload []string      `json:"allow_preload"`
-	Stages       []string      `json:"stages"`
-	RiskTierMax  int           `json:"risk_tier_max"`
-	Placement    string        `json:"placement"`
-	Window       string        `json:"dedupe_window"`
-	Timeout      string        `json:"timeout"`
-	Idempotent   bool          `json:"idempotent"`
-	CatchUp      string        `json:"catch_up"`
-	Paused       bool          `json:"paused"`
-	Owner        string        `json:"owner"`
-	CreatedAt    time.Time     `json:"created_at"`
-	Next         string        `json:"next"` // "" = it has no schedule or is paused
+	ID           string    `json:"id"`
+	Kind         jobs.Kind `json:"kind"`
+	Schedule     string    `json:"schedule"`
+	Zone         string    `json:"tz"`
+	Path         string    `json:"path"` // of a webhook
+	Body         jobs.Body `json:"body"`
+	Prompt       string    `json:"prompt"`
+	Agent        string    `json:"agent"`
+	Principal    string    `json:"principal"`
+	Preload      []string  `json:"preload_skills"`
+	AllowPreload []string  `json:"allow_preload"`
+	Stages       []string  `json:"stages"`
+	RiskTierMax  int       `json:"risk_tier_max"`
+	Placement    string    `json:"placement"`
+	Window       string    `json:"dedupe_window"`
+	Timeout      string    `json:"timeout"`
+	Idempotent   bool      `json:"idempotent"`
+	CatchUp      string    `json:"catch_up"`
+	Paused       bool      `json:"paused"`
+	Owner        string    `json:"owner"`
+	CreatedAt    time.Time `json:"created_at"`
+	Next         string    `json:"next"` // "" = it has no schedule or is paused
 }
 
 // cronJSON is the document of every verb below cron.

@@ -20,7 +20,7 @@ const agentsFile = "AGENTS.md"
 func initVerb() verb {
 	var o askOptions
 	return verb{
-		name: "init", args: "[DIR]", max: 1, group: groupWrite, effects: effects{reads: true, writes: true, network: true},
+		name: "init", args: "[DIR]", max: 1, group: groupWrite, joins: true, effects: effects{reads: true, writes: true, network: true},
 		short: "writes AGENTS.md from what the project is",
 		long: "With a model, a turn of the skill \"init\" looks at the project and writes. Without one,\n" +
 			"or with --offline, a template is filled from the build files. Text that is there stays.",

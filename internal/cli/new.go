@@ -26,7 +26,7 @@ func newVerb() verb {
 	var o newOptions
 	return verb{
 		name: "new", args: "NAME", min: 1, max: 1, group: groupWrite, effects: effects{reads: true, writes: true},
-		short: "a new skill from a good template",
+		short: "a new skill from a good template", brief: "a new skill from a template; AGENTS.md from the project",
 		long: "The skill's folder is made here; --project and --user make it where deft finds it.\n" +
 			"An existing one is never touched.",
 		flags: func(f *pflag.FlagSet) {

@@ -22,7 +22,9 @@ func (r *run) openQueue(ctx context.Context, o jobs.Options) (*jobs.Queue, error
 		if err != nil {
 			return nil, err
 		}
-		if err := st.Ready(ctx); err != nil {
+		if err := st.Ready(ctx); r.replica() && errors.Is(err, store.ErrReadOnly) {
+			return nil, fail(Refused, "serve_schema", "%v", err).hinted("hint.serve_schema")
+		} else if err != nil {
 			return nil, err
 		}
 	} else if path, ok := strings.CutPrefix(o.DB, "sqlite:"); ok && !exists(path) {
@@ -32,13 +34,32 @@ func (r *run) openQueue(ctx context.Context, o jobs.Options) (*jobs.Queue, error
 	if err != nil {
 		return nil, err
 	}
-	if r.verb.effects.writes && !r.writing.dryRun {
-		if err := q.Migrate(ctx); err != nil {
-			q.Close()
-			return nil, err
-		}
+	if r.verb.effects.writes && !r.writing.dryRun && !r.replica() {
+		err = q.Migrate(ctx)
+	} else if err = q.Ping(ctx); err != nil {
+		err = r.schemaMissing(ctx, err)
+	}
+	if err != nil {
+		q.Close()
+		return nil, err
 	}
 	return q, nil
+}
+
+// replica reports whether this is one of several processes on a server's database, which
+// never change its schema: others may still run with the one that is there.
+func (r *run) replica() bool { return r.verb.name == "serve" && !strings.HasPrefix(r.database(), "sqlite:") }
+
+// schemaMissing says of a database that answers that it lacks tables.
+func (r *run) schemaMissing(ctx context.Context, cause error) error {
+	st, err := r.openStore(ctx)
+	if err == nil {
+		_, err = st.Load(ctx)
+	}
+	if err != nil {
+		return err // it does not answer, or is damaged
+	}
+	return fail(Refused, "serve_schema", "database %s has no tables of the queue: %v", r.storeName(), cause).hinted("hint.serve_schema")
 }
 
 // withQueue opens the queue for one piece of work.

@@ -39,8 +39,8 @@ type serveOptions struct {
 func serveVerb() verb {
 	var o serveOptions
 	return verb{
-		name: "serve", group: groupRun, effects: effects{reads: true, writes: true, network: true, runsCode: true}, joins: true,
-		short: "run jobs, and answer webhooks, signals, health and figures over HTTP", brief: "run jobs, answer webhooks",
+		name: "serve", group: groupRun, effects: effects{reads: true, writes: true, network: true, runsCode: true},
+		short: "run jobs, and answer webhooks, signals, health and figures over HTTP", brief: "jobs without a person: by schedule, webhook or event",
 		long: "Any number of processes may serve one PostgreSQL database; of those on one SQLite file one\n" +
 			"runs jobs and the others wait for its end. It listens on the loopback interface unless\n" +
 			"told otherwise, which needs --token-file and TLS. SIGTERM ends it in order, with exit code\n" +
@@ -109,6 +109,9 @@ func (r *run) serve(ctx context.Context, o serveOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if r.writing.dryRun {
+		return usage("serve has no --dry-run: it runs what is queued").hinted("hint.see_help", "serve")
+	}
 	r.proc.patient(o.drain + lastWait)
 	log := slog.New(logHandler(r))
 	t, err := r.newTurns(ctx, o.ask, log)
@@ -120,9 +123,6 @@ func (r *run) serve(ctx context.Context, o serveOptions) error {
 	})
 	if err != nil {
 		return err
-	}
-	if q == nil {
-		return usage("serve writes: --dry-run shows nothing")
 	}
 	defer q.Close()
 	log = log.With("replica", q.Replica())

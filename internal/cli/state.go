@@ -39,7 +39,7 @@ func (r *run) openStore(ctx context.Context) (*store.Store, error) {
 		return r.store, nil
 	}
 	s, err := store.Open(ctx, store.Options{
-		DB: r.database(), ReadOnly: !r.verb.effects.writes || r.writing.dryRun,
+		DB: r.database(), ReadOnly: !r.verb.effects.writes || r.writing.dryRun, NoMigrate: r.replica(),
 		Release: build().Version, Verb: r.verb.name, Now: r.proc.Now,
 	})
 	if err != nil {
