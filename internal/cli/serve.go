@@ -105,6 +105,13 @@ func loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// serveJSON is printed when it listens.
+type serveJSON struct {
+	Replica   string   `json:"replica"`
+	Role      string   `json:"role"`
+	Addresses []string `json:"addresses"` // HOST:PORT; that of /metrics is the last, if it is on
+}
+
 func (r *run) serve(ctx context.Context, o serveOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -146,7 +153,7 @@ func (r *run) serve(ctx context.Context, o serveOptions) error {
 // serveUntil listens and works until ctx ends, and then ends in order: not ready, no new
 // firings, running turns, listeners. An end by a signal is no failure.
 func (r *run) serveUntil(ctx context.Context, o serveOptions, q *jobs.Queue, api *httpapi.Server, log *slog.Logger) error {
-	s := &servers{log: log}
+	s := &listeners{log: log, addrs: []string{}}
 	if roles[o.role].api {
 		if err := s.listen(o.addr, api.Handler(), o.tlsCert, o.tlsKey); err != nil {
 			return err
@@ -167,6 +174,9 @@ func (r *run) serveUntil(ctx context.Context, o serveOptions, q *jobs.Queue, api
 	if err := s.announce(r.portFile(o.portFile)); err != nil {
 		s.close()
 		return err
+	}
+	if r.globals.json {
+		r.printJSON(serveJSON{q.Replica(), o.role, s.addrs})
 	}
 	var err error
 	early := false
@@ -197,8 +207,8 @@ func (r *run) portFile(path string) string {
 	return r.abs(path)
 }
 
-// servers are the listeners of one process.
-type servers struct {
+// listeners are the listeners of one process.
+type listeners struct {
 	log   *slog.Logger
 	all   []*http.Server
 	addrs []string
@@ -206,9 +216,9 @@ type servers struct {
 	group sync.WaitGroup
 }
 
-func (s *servers) failed() <-chan error { return s.errs }
+func (s *listeners) failed() <-chan error { return s.errs }
 
-func (s *servers) listen(addr string, h http.Handler, cert, key string) error {
+func (s *listeners) listen(addr string, h http.Handler, cert, key string) error {
 	if s.errs == nil {
 		s.errs = make(chan error, 2)
 	}
@@ -236,7 +246,7 @@ func (s *servers) listen(addr string, h http.Handler, cert, key string) error {
 }
 
 // announce says where it listens, for whoever started it.
-func (s *servers) announce(file string) error {
+func (s *listeners) announce(file string) error {
 	s.log.Info("listening", "category", "serve", "event", "listening", "addresses", s.addrs)
 	if file == "" {
 		return nil
@@ -247,7 +257,7 @@ func (s *servers) announce(file string) error {
 // closeTime is how long answers under way may take at the end.
 const closeTime = 2 * time.Second
 
-func (s *servers) close() {
+func (s *listeners) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	for _, srv := range s.all {

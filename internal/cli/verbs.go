@@ -17,7 +17,7 @@ func verbs() []verb {
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
-		configVerb(), migrateVerb(), gateVerb(), mcpVerb(), signalVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
+		configVerb(), migrateVerb(), gateVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
 
