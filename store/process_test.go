@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/deftskills/deft/internal/pgtest"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -149,67 +150,103 @@ func copyState(t *testing.T, from string) string {
 	return to
 }
 
+// eachFilled runs f with databases of each kind in which every decision was made once.
+func eachFilled(t *testing.T, f func(t *testing.T, fresh func(t *testing.T) string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		fill(t, s)
+		must(t, s.Close())
+		f(t, func(t *testing.T) string { return copyState(t, s.Path()) })
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		root := t.TempDir()
+		f(t, func(t *testing.T) string {
+			return pgtest.From(t, "filled", func(address string) error {
+				s, err := Open(t.Context(), Options{DB: address})
+				must(t, err)
+				fillBelow(t, s, root)
+				return s.Close()
+			})
+		})
+	})
+}
+
 func TestR01KilledWriteLeavesOldOrNew(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	before := fill(t, s)
-	must(t, s.Close())
-	for name, act := range acts() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			done := reopen(t, copyState(t, s.Path()))
-			must(t, act(t.Context(), done))
-			after := load(t, done)
-			if cmp.Equal(before, after, decisions()) {
-				t.Fatal("the act changes nothing")
+	eachFilled(t, func(t *testing.T, fresh func(t *testing.T) string) {
+		for name, act := range acts() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				killedWrite(t, name, act, fresh)
+			})
+		}
+	})
+}
+
+func killedWrite(t *testing.T, name string, act func(context.Context, *Store) error, fresh func(t *testing.T) string) {
+	t.Helper()
+	done := reopen(t, fresh(t))
+	before := load(t, done)
+	must(t, act(t.Context(), done))
+	after := load(t, done)
+	if cmp.Equal(before, after, decisions()) {
+		t.Fatal("the act changes nothing")
+	}
+	for pass, want := range map[int]State{1: before, 2: after} {
+		db := fresh(t)
+		cmd, out := command(t, name, db, fmt.Sprintf("DEFT_FAULT=%s=kill@%d", points()[name], pass))
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		killed := reopen(t, db)
+		if diff := cmp.Diff(want, load(t, killed), decisions()); diff != "" {
+			t.Errorf("killed at pass %d: %s", pass, diff)
+		}
+		must(t, acts()["state"](t.Context(), killed))
+		for _, f := range killed.Check(t.Context()) {
+			if f.Level != skill.LevelInfo {
+				t.Errorf("after the next run: %+v", f)
 			}
-			for pass, want := range map[int]State{1: before, 2: after} {
-				db := copyState(t, s.Path())
-				cmd, out := command(t, name, db, fmt.Sprintf("DEFT_FAULT=%s=kill@%d", points()[name], pass))
-				err := cmd.Run()
-				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				killed := reopen(t, db)
-				if diff := cmp.Diff(want, load(t, killed), decisions()); diff != "" {
-					t.Errorf("killed at pass %d: %s", pass, diff)
-				}
-				must(t, acts()["state"](t.Context(), killed))
-				for _, f := range killed.Check(t.Context()) {
-					if f.Level != skill.LevelInfo {
-						t.Errorf("after the next run: %+v", f)
-					}
-				}
-			}
-		})
+		}
 	}
 }
 
 func TestR01KilledFirstWriteLeavesOldOrNew(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"migrate.step=kill", "migrate.step=kill@2", "state.save=kill"} {
-		s := open(t)
-		cmd, _ := command(t, "state", s.Path(), "DEFT_FAULT="+spec)
-		if err := cmd.Run(); err == nil {
-			t.Fatalf("%s: not killed", spec)
-		}
-		if diff := cmp.Diff(State{}, load(t, s)); diff != "" {
-			t.Errorf("%s: %s", spec, diff)
-		}
-		if st := fill(t, s); len(st.Switches) != 2 {
-			t.Errorf("%s: %v", spec, st)
-		}
+		eachKind(t, func(t *testing.T, db string) {
+			cmd, _ := command(t, "state", db, "DEFT_FAULT="+spec)
+			if err := cmd.Run(); err == nil {
+				t.Fatalf("%s: not killed", spec)
+			}
+			s := reopen(t, db)
+			if diff := cmp.Diff(State{}, load(t, s)); diff != "" {
+				t.Errorf("%s: %s", spec, diff)
+			}
+			if st := fill(t, s); len(st.Switches) != 2 {
+				t.Errorf("%s: %v", spec, st)
+			}
+		})
 	}
 }
 
 func TestR05ProcessesAtOnceLoseNoUpdate(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	eachKind(t, processesAtOnce)
+}
+
+func processesAtOnce(t *testing.T, db string) {
+	t.Helper()
+	s := reopen(t, db)
 	var running []*exec.Cmd
 	const processes = 3
 	for id := range processes {
-		cmd, out := command(t, "many", s.Path(), fmt.Sprintf("DEFT_TEST_ID=p%d", id))
+		cmd, out := command(t, "many", db, fmt.Sprintf("DEFT_TEST_ID=p%d", id))
 		must(t, cmd.Start())
 		running = append(running, cmd)
 		t.Cleanup(func() {

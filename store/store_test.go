@@ -27,7 +27,7 @@ func open(t testing.TB) *Store {
 
 func reopen(t testing.TB, path string) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), Options{DB: "sqlite:" + path})
+	s, err := Open(context.Background(), Options{DB: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,13 @@ func must(t testing.TB, errs ...error) {
 // fill makes one decision of every kind and returns the state.
 func fill(t testing.TB, s *Store) State {
 	t.Helper()
-	ctx, root := context.Background(), t.TempDir()
+	return fillBelow(t, s, t.TempDir())
+}
+
+func fillBelow(t testing.TB, s *Store, root string) State {
+	t.Helper()
+	ctx, other := context.Background(), filepath.Join(root, "other")
+	must(t, os.Mkdir(other, 0o700))
 	must(t,
 		s.States().Set(ctx, SkillState{Name: "Commit", Switch: Deny, Tree: digest("a"), Reason: "no", UpdatedBy: "cli"}),
 		s.States().Set(ctx, SkillState{Name: "docs", Source: "user-deft", Switch: Off}),
@@ -70,7 +76,7 @@ func fill(t testing.TB, s *Store) State {
 		s.SwitchLocations(ctx, true, "file:///a/SKILL.md"))
 	_, err := s.TrustFolder(ctx, root, "cli", "mine")
 	must(t, err)
-	_, err = s.RefuseFolder(ctx, t.TempDir(), "cli", "")
+	_, err = s.RefuseFolder(ctx, other, "cli", "")
 	must(t, err)
 	_, err = s.GrantSkill(ctx, Grant{Name: "pdf", Source: "user", Tree: digest("t"), AllowedTools: []string{"Bash(git:*)"}, Hooks: digest("h")})
 	must(t, err)
