@@ -30,7 +30,7 @@ func BenchmarkOpenAndLoad(b *testing.B) {
 func BenchmarkAppend10000(b *testing.B) {
 	for n := range b.N {
 		s := open(b)
-		if err := s.Ready(context.Background()); err != nil {
+		if _, err := s.Migrate(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 		rows := make([]AuditRow, 50)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/store"
+	"github.com/deftskills/deft/store/jobs"
 )
 
 func migrateVerb() verb {
@@ -55,6 +56,12 @@ func (r *run) migrate(ctx context.Context, write bool) error {
 			return err
 		}
 		doc.Backup, doc.CompatFloor = after.Backup, after.Floor
+	}
+	if write {
+		// The queue's own tables are brought forward as it is opened.
+		if err := r.withQueue(ctx, func(*jobs.Queue) error { return nil }); err != nil {
+			return err
+		}
 	}
 	r.sayMigrated(doc)
 	if !write && len(doc.Pending) > 0 && doc.Current > 0 {

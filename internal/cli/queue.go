@@ -22,9 +22,7 @@ func (r *run) openQueue(ctx context.Context, o jobs.Options) (*jobs.Queue, error
 		if err != nil {
 			return nil, err
 		}
-		if err := st.Ready(ctx); r.replica() && errors.Is(err, store.ErrReadOnly) {
-			return nil, fail(Refused, "serve_schema", "%v", err).hinted("hint.serve_schema")
-		} else if err != nil {
+		if err := r.schemaThere(ctx, st); err != nil {
 			return nil, err
 		}
 	} else if path, ok := strings.CutPrefix(o.DB, "sqlite:"); ok && !exists(path) {
@@ -46,9 +44,24 @@ func (r *run) openQueue(ctx context.Context, o jobs.Options) (*jobs.Queue, error
 	return q, nil
 }
 
+// schemaThere brings the state to this release's schema, or wants it to be there.
+func (r *run) schemaThere(ctx context.Context, st *store.Store) error {
+	if !r.replica() {
+		_, err := st.Migrate(ctx)
+		return err
+	}
+	s, err := st.Schema(ctx)
+	if err == nil && s.Current < s.Wanted {
+		err = fail(Refused, "serve_schema", "database %s is at schema %d, this release needs %d", r.storeName(), s.Current, s.Wanted).hinted("hint.serve_schema")
+	}
+	return err
+}
+
 // replica reports whether this is one of several processes on a server's database, which
 // never change its schema: others may still run with the one that is there.
-func (r *run) replica() bool { return r.verb.name == "serve" && !strings.HasPrefix(r.database(), "sqlite:") }
+func (r *run) replica() bool {
+	return r.verb.name == "serve" && !strings.HasPrefix(r.database(), "sqlite:")
+}
 
 // schemaMissing says of a database that answers that it lacks tables.
 func (r *run) schemaMissing(ctx context.Context, cause error) error {

@@ -200,13 +200,33 @@ func (c postgresConn) query(ctx context.Context, stmt string, args []any, each f
 	return rows.Err()
 }
 
+// postgresBase migrates under the lock of migrations.
+type postgresBase struct {
+	*on[pgx.Tx]
+	pool *pgxpool.Pool
+}
+
+// migrationLock is the advisory lock of whoever migrates; package store takes the same.
+const migrationLock = 0x64656674
+
+func (b postgresBase) migrate(ctx context.Context) error {
+	return b.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		if _, err := c.Exec(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
+			return err
+		}
+		err := b.on.migrate(ctx)
+		_, free := c.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", migrationLock)
+		return errors.Join(err, free)
+	})
+}
+
 func onPostgres(pool *pgxpool.Pool, shut func()) base {
-	return &on[pgx.Tx]{
+	return postgresBase{pool: pool, on: &on[pgx.Tx]{
 		conn: postgresConn{pool}, driver: riverpgxv5.New(pool), shut: shut,
 		begin: func(ctx context.Context, f func(pgx.Tx, conn) error) error {
 			return pgx.BeginFunc(ctx, pool, func(t pgx.Tx) error { return f(t, postgresConn{t}) })
 		},
-	}
+	}}
 }
 
 // one reads exactly one row; ErrNotFound = there is none.

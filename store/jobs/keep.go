@@ -61,12 +61,13 @@ func (q *Queue) sweepRuns(ctx context.Context, t tx) error {
 }
 
 // mayRunAgain reports whether an interrupted firing is queued by itself: its job says
-// that it may, and it did not run three times yet.
+// that it may, it did not run three times yet, and no call of it used a grant.
 func (q *Queue) mayRunAgain(ctx context.Context, c conn, id string) (bool, error) {
 	var n int64
 	err := one(ctx, c, "SELECT count(*) FROM workflow_instances w JOIN firings f ON f.tenant = w.tenant AND f.id = w.id"+
 		" JOIN jobs j ON j.tenant = f.tenant AND j.id = f.job"+
-		" WHERE w.tenant = 'local' AND w.id = $1 AND j.idempotent = 1 AND w.attempt < $2",
+		" WHERE w.tenant = 'local' AND w.id = $1 AND j.idempotent = 1 AND w.attempt < $2"+
+		" AND NOT EXISTS (SELECT 1 FROM tier_events e WHERE e.tenant = w.tenant AND e.trace_id = w.trace_id AND e.grant_id <> '')",
 		[]any{id, maxTries}, &n)
 	return n > 0, err
 }

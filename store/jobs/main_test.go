@@ -46,7 +46,8 @@ func ready(db string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.Ready(ctx), s.Close()); err != nil {
+	_, err = s.Migrate(ctx)
+	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
 	q, err := Open(ctx, Options{DB: db})

@@ -172,7 +172,6 @@ func (q *Queue) pool(ctx context.Context) (*pgxpool.Pool, error) {
 }
 
 // Migrate makes the queue library's tables in PostgreSQL; they may be there already.
-// The caller holds the lock of migrations.
 func (q *Queue) Migrate(ctx context.Context) error { return q.base.migrate(ctx) }
 
 // Close lets go of the database. Work must have ended.

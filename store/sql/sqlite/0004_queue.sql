@@ -31,29 +31,6 @@ CREATE TABLE jobs (
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS workflow_instances (
-  tenant            TEXT NOT NULL DEFAULT 'local',
-  id                TEXT NOT NULL,
-  definition        TEXT NOT NULL,
-  definition_digest TEXT NOT NULL,
-  trigger_kind      TEXT NOT NULL,
-  signal_id         TEXT NOT NULL,
-  dedupe_key        TEXT,
-  trace_id          TEXT NOT NULL,
-  parent_trace_id   TEXT NOT NULL,
-  status            TEXT NOT NULL,
-  attempt           INTEGER NOT NULL,
-  replica           TEXT NOT NULL,
-  lease_until       INTEGER,
-  session           TEXT NOT NULL,
-  started           INTEGER,
-  ended             INTEGER,
-  stop              TEXT NOT NULL,
-  error             TEXT NOT NULL,
-  PRIMARY KEY (tenant, id),
-  UNIQUE (tenant, dedupe_key)
-) STRICT, WITHOUT ROWID;
-
 -- queued_as is the row of river_job that hands the firing out.
 CREATE TABLE firings (
   tenant       TEXT NOT NULL DEFAULT 'local',
