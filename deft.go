@@ -131,6 +131,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if e.index, err = search.Open(o.Search); err != nil {
 		return nil, err
 	}
+	e.logSkills()
 	return e, nil
 }
 

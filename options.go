@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/command"
@@ -155,6 +157,12 @@ type Options struct {
 
 	// Scenarios are situations that a person wrote down; off by default.
 	Scenarios ScenarioOptions
+
+	// Log is told what happens beside what a caller is told anyway, with the keys category,
+	// event, trace_id and session; see LogJSON. nil = nothing is logged.
+	Log slog.Handler
+	// Observe says to whom turns show how they go; zero = to nobody.
+	Observe agent.Observe
 
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
 

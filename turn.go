@@ -159,6 +159,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside,
 		Placement: w.place.name, Placed: w.place.able, Pending: s.pending, Scenarios: e.newScenarios(ctx, o, up),
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
+		Log: e.o.log(), Observe: e.o.Observe,
 	}
 	if s.kinds != nil {
 		deps.Spawn = s.spawn
@@ -349,6 +350,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if p.blind {
 		return agent.Plan{Route: route.Result{Fit: route.FitNone}, Hidden: e.hidden(in, catalog.Catalog{})}, nil
 	}
+	plan := agent.Plan{Began: e.o.Clock(), CatalogInTool: e.skills.ListInTool()}
 	r := Request{Text: in.Text, Preload: in.Preload, Signal: in.Signal, Stages: in.Stages}
 	for _, a := range in.Active {
 		r.Loaded = append(r.Loaded, a.Address)
@@ -361,6 +363,7 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 	if err != nil {
 		return agent.Plan{}, err
 	}
+	plan.Route, plan.Routed = routed, e.o.Clock()
 	asked := e.catalogInput(in.Snapshot, CatalogOptions{Window: in.Window, View: catalog.View{Touched: in.Matched}}, &routed)
 	for _, a := range in.Active {
 		asked.ActiveTokens += a.Tokens
@@ -370,10 +373,9 @@ func (p planner) Plan(ctx context.Context, in agent.PlanInput) (agent.Plan, erro
 		return agent.Plan{}, err
 	}
 	all := shown.Report.Mode == catalog.ModeStable && shown.Report.Omitted == 0
-	return agent.Plan{
-		Route: routed, Catalog: shown, Hidden: e.hidden(in, shown), CatalogInTool: e.skills.ListInTool(),
-		Shape: func(s toolset.Spec) toolset.Spec { return e.skills.Dress(s, in.Snapshot, shown.Stable.Text, all) },
-	}, nil
+	plan.Catalog, plan.Rendered, plan.Hidden = shown, e.o.Clock(), e.hidden(in, shown)
+	plan.Shape = func(s toolset.Spec) toolset.Spec { return e.skills.Dress(s, in.Snapshot, shown.Stable.Text, all) }
+	return plan, nil
 }
 
 // hidden names the skill tools that this turn does not show.

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
@@ -74,6 +77,7 @@ func (t *turn) group(g []*pending) {
 			p.settle("cancelled", "Not run: the turn was cancelled.", "")
 		}
 		if !p.settled {
+			p.ctx, p.span = t.r.eyes.start(t.ctx, "deft.tool", attribute.String("deft.tool", p.call.Name), attribute.String("deft.call", p.call.ID))
 			t.admit(p)
 		}
 		if !p.settled {
@@ -87,12 +91,13 @@ func (t *turn) group(g []*pending) {
 		if !p.settled {
 			p.result.Text = t.fit(p.spec.Name, p.result.Text)
 			if p.result.Meta.Confirmed {
-				t.r.d.Log.Warn("a model claims consent", "category", "agent/loop", "trace_id", t.trace, "tool", p.spec.Name)
+				t.log(slog.LevelWarn, "a model claims consent", "agent/loop", "claimed", "tool", p.spec.Name)
 			}
 			t.after(p)
 		}
 		e := p.event()
 		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.text(), p.result.IsError, elapsed[p.index]
+		t.seen(p, elapsed)
 		t.writeResult(model.Result{CallID: p.call.ID, Text: e.Output, IsError: e.IsError})
 		t.emit(Event{Type: ToolFinished, Call: e})
 	}
@@ -129,7 +134,7 @@ func (t *turn) tellChanges(before, after []session.Activation) {
 		has[key(a)] = true
 		if !had[key(a)] {
 			e := skillEvent(a, string(a.Actor))
-			t.emit(Event{Type: SkillActivated, Skill: &e})
+			t.loaded(e)
 		}
 	}
 	for _, a := range before {
@@ -168,7 +173,7 @@ func (t *turn) admit(p *pending) {
 		return
 	}
 	call := t.callOf(p, word)
-	d := t.check(call)
+	d := t.check(p.ctx, call)
 	p.args = d.Args
 	t.emit(Event{Type: GateDecided, Call: p.decided(d)})
 	if d.Verdict == gate.Ask {
@@ -189,13 +194,37 @@ func (t *turn) callOf(p *pending, word gate.HookWord) gate.Call {
 	return call
 }
 
-// check puts a call to the gate.
-func (t *turn) check(call gate.Call) gate.Decision {
-	d, err := t.r.d.Gate.Check(t.ctx, call)
+// check puts a call to the gate; ctx has the span that it belongs to.
+func (t *turn) check(ctx context.Context, call gate.Call) gate.Decision {
+	ctx, span := t.r.eyes.start(ctx, "deft.gate", attribute.String("deft.tool", call.Tool))
+	d, err := t.r.d.Gate.Check(ctx, call)
 	if err != nil {
-		t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+		t.log(slog.LevelError, "a call could not be judged", "gate", "unavailable", "err", err)
 	}
+	t.decided(ctx, span, call.Tool, d)
 	return d
+}
+
+// decided notes a decision of the gate for whoever looks.
+func (t *turn) decided(ctx context.Context, s span, tool string, d gate.Decision) {
+	t.r.eyes.decided(ctx, d)
+	s.end("", attribute.String("deft.verdict", string(d.Verdict)), attribute.String("deft.code", d.Code), attribute.String("deft.tier", d.Tier.String()))
+	level := slog.LevelDebug
+	if d.Verdict == gate.Deny {
+		level = slog.LevelInfo
+	}
+	t.log(level, "a call was judged", "gate", "decision", "tool", tool, "verdict", string(d.Verdict), "code", d.Code, "tier", d.Tier.String())
+}
+
+// seen ends the span of a call.
+func (t *turn) seen(p *pending, elapsed map[int]time.Duration) {
+	e := t.r.eyes
+	if took, ran := elapsed[p.index]; ran && p.tool != nil {
+		e.ran(t.ctx, p.spec.Name, took)
+	}
+	e.text(p.span, "deft.arguments", string(p.args))
+	e.text(p.span, "deft.result", p.result.Text)
+	p.span.end(outcomeOf(p))
 }
 
 // confirm asks a person and takes the answer to the gate, whose word it is.
@@ -221,12 +250,13 @@ func (t *turn) confirm(p *pending, call gate.Call, d gate.Decision) gate.Decisio
 	default:
 		answer.ConfirmID, answer.Nonce, answer.Session = d.ConfirmID, d.Nonce, t.s.ID()
 		if got, err = t.r.d.Gate.Answer(t.ctx, answer); err != nil {
-			t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+			t.log(slog.LevelError, "a call could not be judged", "gate", "unavailable", "err", err)
 		}
 		if got.Verdict == gate.Allow && got.CallHash != d.CallHash {
 			got = refuse(gate.CodeBadAnswer, "the answer is to another call")
 		}
 	}
+	t.r.eyes.decided(t.ctx, got)
 	t.emit(Event{Type: ConfirmAnswered, Call: p.decided(got)})
 	return got
 }
@@ -257,10 +287,10 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 		if t.carries() {
 			c.Fork = t.carryOut
 		}
-		run := t.handler(p)
+		run, ctx := t.handler(p), p.ctx
 		go func() {
 			from := t.r.d.Now()
-			res := t.r.invoke(t.ctx, run, c)
+			res := t.r.invoke(ctx, run, c)
 			done <- outcome{i, res, t.r.d.Now().Sub(from)}
 		}()
 	}
@@ -302,7 +332,7 @@ func (r *Runner) invoke(ctx context.Context, run func(context.Context, toolset.C
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			r.d.Log.Error("panic in a tool", "category", "agent/loop", "panic", p, "stack", string(debug.Stack()))
+			r.d.Log.Error("panic in a tool", "category", "agent/loop", "event", "panic", "panic", p, "stack", string(debug.Stack()))
 			res = fail("panic", "The tool broke down; what it did is not known.")
 		}
 	}()
@@ -313,6 +343,6 @@ func (r *Runner) invoke(ctx context.Context, run func(context.Context, toolset.C
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		return fail(codeCancelled, "The turn was cancelled while this ran.")
 	}
-	r.d.Log.Error("tool", "category", "agent/loop", "err", err)
+	r.d.Log.Error("a tool failed", "category", "agent/loop", "event", "tool_failed", "err", err)
 	return fail("internal", "The tool failed: "+err.Error())
 }

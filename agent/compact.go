@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -80,12 +81,12 @@ func (t *turn) compact(req model.Request) bool {
 	}
 	summary, err := t.summary(gone)
 	if err != nil {
-		t.r.d.Log.Warn("a conversation is not shortened", "category", "agent/loop", "trace_id", t.trace, "err", err)
+		t.log(slog.LevelWarn, "a conversation is not shortened", "agent/loop", "not_compacted", "err", err)
 		return false
 	}
 	fresh, err := t.r.d.Fresh(t.ctx, t.turn.Snapshot(), &t.plan.Route)
 	if err != nil {
-		t.r.d.Log.Warn("a conversation is not shortened", "category", "agent/loop", "trace_id", t.trace, "err", err)
+		t.log(slog.LevelWarn, "a conversation is not shortened", "agent/loop", "not_compacted", "err", err)
 		return false
 	}
 	words := model.Message{Role: model.User, Text: summaryWritten + "\n\n" + summary}

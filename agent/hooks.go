@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 
@@ -43,7 +44,7 @@ func (t *turn) fire(in command.HookInput) command.HookOutcome {
 	out := t.r.d.Hooks.Fire(t.ctx, in, hookRunner{t})
 	for i := range out.Runs {
 		if r := &out.Runs[i]; r.Did == "failed" {
-			t.r.d.Log.Warn("hook", "category", "agent/hooks", "trace_id", t.trace, "event", r.Event, "skill", r.Skill, "id", r.ID, "err", r.Text)
+			t.log(slog.LevelWarn, "a hook failed", "agent/loop", "hook_failed", "on", r.Event, "skill", r.Skill, "id", r.ID, "err", r.Text)
 		}
 		t.emit(Event{Type: HookRan, Hook: &out.Runs[i]})
 	}
@@ -155,7 +156,7 @@ func (t *turn) permission(p *pending, call gate.Call, d gate.Decision) gate.Deci
 	}
 	t.r.d.Gate.Drop(t.s.ID())
 	call.Hook = gate.HookWord{Verdict: gate.Deny, Code: out.Code, Reason: out.Reason}
-	d = t.check(call)
+	d = t.check(p.ctx, call)
 	t.emit(Event{Type: GateDecided, Call: p.decided(d)})
 	return d
 }
@@ -236,7 +237,7 @@ func (h hookRunner) Permit(_ context.Context, hook command.Registered) error {
 	args, _ := json.Marshal(map[string]string{tool.Shell: shellcmd.Judged("", hook.Command)}) // texts: it cannot fail
 	call := t.gateCall("hook:"+hook.ID, tool.Name, args)
 	call.Via, call.Visible, call.Skills = "hook", nil, unlisted(call.Skills)
-	d := t.check(call)
+	d := t.check(t.ctx, call)
 	p := &pending{call: model.Call{ID: call.ID, Name: tool.Name, Input: args}, tool: t.tools[tool.Name], spec: tool, of: hook.Skill}
 	if d.Verdict == gate.Ask && t.turn != nil { // nobody is asked about what comes after the last turn
 		call.Args = d.Args

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/deftskills/deft/agent/model"
@@ -46,7 +47,7 @@ func (t *turn) unkept(err error) {
 		return
 	}
 	t.r.kept.off, t.r.kept.err = true, fmt.Errorf("%w: %w", ErrPersist, err)
-	t.r.d.Log.Error("transcript", "category", "store", "trace_id", t.trace, "err", err)
+	t.log(slog.LevelError, "a transcript was not written", "store", "persist_failed", "err", err)
 }
 
 // oneLine encodes without escapes that a reader would have to undo.

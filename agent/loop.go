@@ -258,6 +258,7 @@ func (t *turn) count(req model.Request, step model.Step) {
 		usage = estimate(req, step)
 	}
 	t.account.spend(End{Steps: 1, Usage: usage})
+	t.r.eyes.used(t.ctx, usage)
 	t.emit(Event{Type: UsageCounted, Step: t.account.steps, Usage: &usage})
 }
 

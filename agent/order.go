@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -26,6 +27,8 @@ type pending struct {
 	settled bool             // the result stands; nothing is to run
 	of      command.SkillRef // the skill whose hook wants it; zero = a call of the model
 	added   []string         // by hooks, to the result
+	ctx     context.Context  // with span; nil = it was settled before it was looked at
+	span    span             // of the call
 	via     string           // the tool through which it was called; "" = directly
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,8 @@ func (t *turn) makePlan(preload []route.Preload) error {
 		return fmt.Errorf("plan: %w", err)
 	}
 	t.plan = plan
+	t.r.eyes.planned(t.ctx, plan)
+	t.log(slog.LevelDebug, "skills were ranked", "skills/router", "routed", "hits", len(plan.Route.Hits), "fit", string(plan.Route.Fit))
 	t.emit(Event{Type: Routed, Route: &t.plan.Route})
 	t.emit(Event{Type: CatalogRendered, Catalog: &t.plan.Catalog})
 	return nil
@@ -151,7 +154,7 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 		t.due = append(t.due, due{*f, res.Text, by.by})
 		return nil, nil
 	}
-	t.emit(Event{Type: SkillActivated, Skill: &event})
+	t.loaded(event)
 	return &res.Loaded[0], nil
 }
 

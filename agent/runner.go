@@ -95,6 +95,7 @@ type Deps struct {
 	Jitter  func() float64   // in [0, 1), for the wait before a retry; nil = random
 	Rand    io.Reader        // for trace ids; nil = crypto/rand
 	Log     *slog.Logger     // nil = nothing is logged
+	Observe Observe          // zero = nobody looks
 }
 
 // Planner says which skills matter for a request and what the model is shown of them.
@@ -125,6 +126,9 @@ type Plan struct {
 	// Shape returns what the model is shown of a tool in this turn; nil = the tool's own
 	// description and schema.
 	Shape func(toolset.Spec) toolset.Spec
+	// Began, Routed and Rendered are when the planner began, had the order and had the
+	// catalog, for whoever looks at turns; zero = it does not say.
+	Began, Routed, Rendered time.Time
 	// CatalogInTool says that a tool's description holds the catalog: the prompt has none.
 	CatalogInTool bool
 }
@@ -177,6 +181,7 @@ type Runner struct {
 	d     Deps
 	tools map[string]toolset.Tool
 	specs []toolset.Spec // in the order of Deps.Tools
+	eyes  *eyes          // nil = nobody looks
 
 	mu    sync.Mutex
 	talks map[string][]model.Message // by session id
@@ -218,6 +223,9 @@ func New(d Deps) (*Runner, error) {
 	}
 	r := &Runner{d: d, talks: map[string][]model.Message{}}
 	var err error
+	if r.eyes, err = d.Observe.eyes(); err != nil {
+		return nil, err
+	}
 	r.tools, r.specs, err = d.register(d.Tools)
 	return r, err
 }

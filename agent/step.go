@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/deftskills/deft/agent/model"
 )
@@ -70,7 +73,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // ask makes one request and reads the step, telling text as it comes.
-func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (model.Step, error) {
+func (t *turn) ask(ctx context.Context, m model.Model, req model.Request) (got model.Step, err error) {
+	ctx, span := t.r.eyes.start(ctx, "deft.model", attribute.String("deft.model", m.Info().String()), attribute.Int("deft.step", t.account.steps+1))
+	defer func() {
+		code := ""
+		if err != nil {
+			code = cmp.Or(codeOf(err), "error")
+		}
+		span.end(code, attribute.String("deft.stop", string(got.Stop)),
+			attribute.Int("deft.input_tokens", got.Usage.Input), attribute.Int("deft.output_tokens", got.Usage.Output))
+	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.emit(Event{Type: ModelStarted, Step: t.account.steps + 1, Model: m.Info().String(), Blocks: t.blocks})

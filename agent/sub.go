@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (t *turn) work(s *sub, p Spawn, in Input) {
 	err := errPanic
 	defer func() {
 		if p := recover(); p != nil {
-			t.r.d.Log.Error("panic of a sub-agent", "category", "agent/loop", "trace_id", t.trace, "panic", p, "stack", string(debug.Stack()))
+			t.log(slog.LevelError, "panic of a sub-agent", "agent/loop", "panic", "panic", p, "stack", string(debug.Stack()))
 		}
 		t.inbox.post(func() { t.finished(s, end, err) })
 		close(s.done)

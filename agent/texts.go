@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/deftskills/deft/command"
@@ -41,8 +42,9 @@ func (d textDoor) Decide(ctx context.Context, loading gate.ActiveSkill, calls []
 	for i, c := range calls {
 		q := Question{Call: t.textCall(loading, c), Tool: t.r.shell(), Active: t.behalf(), For: c.Skill, Line: c.Line}
 		got, err := t.r.d.Gate.Check(ctx, q.Call)
+		t.r.eyes.decided(ctx, got)
 		if err != nil {
-			t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+			t.log(slog.LevelError, "a call could not be judged", "gate", "unavailable", "err", err)
 		}
 		out[i] = commandDecision(got)
 		if got.Verdict == gate.Ask && !c.Unasked {
@@ -83,7 +85,7 @@ func (d textDoor) ask(ctx context.Context, open []Question) []command.Decision {
 		one.ConfirmID, one.Nonce, one.Session = q.Decision.ConfirmID, q.Decision.Nonce, t.s.ID()
 		got, err := t.r.d.Gate.Answer(ctx, one)
 		if err != nil {
-			t.r.d.Log.Error("gate", "category", "gate", "trace_id", t.trace, "err", err)
+			t.log(slog.LevelError, "a call could not be judged", "gate", "unavailable", "err", err)
 		}
 		if out[k] = commandDecision(got); got.CallHash != q.Decision.CallHash {
 			out[k].Verdict = command.Refuse

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -23,6 +24,8 @@ type turn struct {
 	yield   func(Event, error) bool
 	started time.Time
 
+	span  span                    // of the turn
+	over  bool                    // the span has ended
 	tools map[string]toolset.Tool // registered in this turn
 	specs []toolset.Spec
 
@@ -75,7 +78,7 @@ func (t *turn) guarded() (stop Stop, err error) {
 			return
 		}
 		if p := recover(); p != nil {
-			t.r.d.Log.Error("panic in a turn", "category", "agent/loop", "trace_id", t.trace, "panic", p, "stack", string(debug.Stack()))
+			t.log(slog.LevelError, "panic in a turn", "agent/loop", "panic", "panic", p, "stack", string(debug.Stack()))
 			stop, err = StopError, fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
@@ -130,6 +133,11 @@ func (t *turn) begin() error {
 		cancel(cause)
 		stop()
 	}
+	t.watch()
+	t.log(slog.LevelInfo, "a turn began", "agent/loop", "turn_started", "origin", string(t.in.Origin))
+	if s := t.in.Signal; s != nil {
+		t.log(slog.LevelInfo, "a signal started a turn", "signals", "signal", "source", string(s.Source), "signal_id", s.ID)
+	}
 	t.writeTurn()
 	t.emit(Event{Type: TurnStarted, Text: t.in.Text, Signal: t.signalEvent(), Placement: t.r.d.Placement})
 	return nil
@@ -144,6 +152,9 @@ func (t *turn) release() {
 	t.dismiss()
 	t.r.d.Gate.Drop(t.s.ID())
 	t.turn.End()
+	if t.own || t.plans {
+		t.watched(StopEnd, "")
+	}
 }
 
 // number is the turn's, 0 where there is none.
@@ -201,6 +212,8 @@ func (t *turn) finish(stop Stop, err error) {
 	if err != nil {
 		end.Code = codeOf(err)
 	}
+	t.watched(stop, end.Code)
+	t.log(slog.LevelInfo, "a turn ended", "agent/loop", "turn_finished", "stop", string(stop), "code", end.Code, "elapsed_ms", end.Elapsed.Milliseconds())
 	t.writeEnd(end)
 	if err == nil && t.turn != nil {
 		err = t.r.kept.err
