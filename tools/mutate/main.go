@@ -3,11 +3,11 @@
 //
 //	mutate [-max 150] [-least 90] [-list] DIR
 //
-// A mutant is a flipped condition, a bound that is off by one, a return that is dropped, a
-// swapped verdict, tier or table row. Each is compiled with an overlay, so that no file is
-// touched, and run with -short. One that does not compile is none; one that hangs is killed.
-// Survivors stand with a reason in DIR/testdata/mutants.tsv; one that does not is marked. The
-// exit code is 1 where fewer than the least are killed.
+// A mutant is a flipped condition, an "and" for an "or", a bound that is off by one, a return
+// that is dropped, a swapped verdict, tier or truth. All of them are compiled at once, with an
+// overlay, so that no file is touched; each run of the tests, with -short, wakes one. One that
+// hangs or eats memory is killed. Survivors stand with a reason in DIR/testdata/mutants.tsv;
+// one that does not is marked. The exit code is 1 where fewer than the least are killed.
 package main
 
 import (
@@ -20,12 +20,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // runFor is how long the tests of one mutant may take before it counts as hanging.
-const runFor = 3 * time.Minute
+const runFor = time.Minute
 
 func main() {
 	most := flag.Int("max", 150, "mutants to try, spread over the package")
@@ -51,9 +52,16 @@ func run(dir string, most, least int, list bool) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	all, err := mutantsOf(dir)
+	files, all, err := mutate(dir)
 	if err != nil {
 		return false, err
+	}
+	numbers := spread(len(all), most)
+	if list {
+		for _, n := range numbers {
+			fmt.Printf("%d %s\n", n, all[n-1])
+		}
+		return true, nil
 	}
 	known, err := readKnown(filepath.Join(dir, "testdata", "mutants.tsv"))
 	if err != nil {
@@ -64,52 +72,37 @@ func run(dir string, most, least int, list bool) (ok bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(tmp)
-	if !list {
-		// What nothing was changed in has to pass, or every mutant would count as killed.
-		if state, err := try(dir, tmp, mutant{file: all[0].file, src: all[0].src}); err != nil {
-			return false, err
-		} else if state != "survived" {
-			return false, fmt.Errorf("%s: its tests do not pass as it is", dir)
-		}
+	binary, err := build(dir, tmp, files)
+	if err != nil {
+		return false, err
 	}
-	tried, killed, unknown := 0, 0, 0
-	for _, m := range spread(all, most) {
-		if list {
-			fmt.Println(m)
-			continue
-		}
-		switch state, err := try(dir, tmp, m); {
-		case err != nil:
-			return false, err
-		case state == "no mutant":
-			continue
-		case state == "killed":
+	if !passes(dir, binary, 0) {
+		return false, fmt.Errorf("%s: its tests do not pass as it is", dir)
+	}
+	killed, unknown := 0, 0
+	for _, n := range numbers {
+		m := all[n-1]
+		switch {
+		case !passes(dir, binary, n):
 			killed++
 		case known[m.key()] != "":
-			fmt.Printf("survives, as known: %s (%s)\n", m, known[m.key()])
+			fmt.Printf("survives: %s (%s)\n", m, known[m.key()])
 		default:
 			unknown++
 			fmt.Printf("SURVIVES: %s\n\t%s\n", m, m.key())
 		}
-		tried++
 	}
-	if list {
-		fmt.Printf("%d of %d\n", min(most, len(all)), len(all))
-		return true, nil
-	}
-	share := 100 * killed / max(tried, 1)
-	fmt.Printf("%s: %d mutants, %d killed (%d %%), %d survive without a reason\n", filepath.Base(dir), tried, killed, share, unknown)
+	share := 100 * killed / max(len(numbers), 1)
+	fmt.Printf("%s: %d mutants of %d, %d killed (%d %%), %d survive without a reason\n", filepath.Base(dir), len(numbers), len(all), killed, share, unknown)
 	return share >= least, nil
 }
 
-// spread takes at most n of all, evenly.
-func spread(all []mutant, n int) []mutant {
-	if len(all) <= n {
-		return all
-	}
-	out := make([]mutant, 0, n)
+// spread is at most n of the numbers 1 to all, evenly.
+func spread(all, n int) []int {
+	n = min(n, all)
+	out := make([]int, n)
 	for i := range n {
-		out = append(out, all[i*len(all)/n])
+		out[i] = i*all/n + 1
 	}
 	return out
 }
@@ -130,31 +123,39 @@ func readKnown(path string) (map[string]string, error) {
 	return known, err
 }
 
-// try compiles and tests one mutant.
-func try(dir, tmp string, m mutant) (state string, err error) {
-	changed := filepath.Join(tmp, "changed.go")
-	if err := os.WriteFile(changed, m.source(), 0o600); err != nil {
-		return "", err
+// build compiles the tests of the package with these files.
+func build(dir, tmp string, files map[string][]byte) (binary string, err error) {
+	replace := map[string]string{}
+	for path, text := range files {
+		replace[path] = filepath.Join(tmp, filepath.Base(path))
+		if err := os.WriteFile(replace[path], text, 0o600); err != nil {
+			return "", err
+		}
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {m.file: changed}})
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	overlayFile, binary := filepath.Join(tmp, "overlay.json"), filepath.Join(tmp, "mutant.test")
-	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+	at := filepath.Join(tmp, "overlay.json")
+	if err := os.WriteFile(at, overlay, 0o600); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", binary, "-overlay", overlayFile, ".")
-	build.Dir = dir
-	if build.Run() != nil {
-		return "no mutant", nil // it does not compile
+	binary = filepath.Join(tmp, "mutants.test")
+	compile := exec.Command("go", "test", "-c", "-o", binary, "-overlay", at, ".")
+	compile.Dir = dir
+	if out, err := compile.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
 	}
+	return binary, nil
+}
+
+// passes reports whether the tests pass with one mutant awake; 0 = none.
+func passes(dir, binary string, n int) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), runFor)
 	defer cancel()
-	test := exec.CommandContext(ctx, binary, "-test.short", "-test.failfast", "-test.timeout", runFor.String())
+	// A mutant may loop and keep what it makes: its memory is bounded.
+	test := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 4194304; exec "$0" -test.short -test.failfast`, binary)
 	test.Dir = dir
-	if err := test.Run(); err != nil {
-		return "killed", nil
-	}
-	return "survived", nil
+	test.Env = append(os.Environ(), "DEFT_MUTANT="+strconv.Itoa(n))
+	return test.Run() == nil
 }

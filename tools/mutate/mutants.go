@@ -1,161 +1,299 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// mutant is a file with one stretch of it replaced.
+// mutant is one place of a package and what is changed there.
 type mutant struct {
-	file     string
-	src      []byte
-	from, to int // of what is replaced, in bytes
-	with     string
-	kind     string
-	function string
-	line     int
-}
-
-func (m mutant) source() []byte {
-	return []byte(string(m.src[:m.from]) + m.with + string(m.src[m.to:]))
+	file, function, kind string
+	line                 int
+	text                 string // the source line, with the place marked
 }
 
 // key tells the mutant from others, also when lines have moved.
-func (m mutant) key() string {
-	start := strings.LastIndexByte(string(m.src[:m.from]), '\n') + 1
-	end := strings.IndexByte(string(m.src[m.to:]), '\n')
-	if end < 0 {
-		end = len(m.src) - m.to
-	}
-	line := string(m.src[start:m.from]) + "«" + string(m.src[m.from:m.to]) + "→" + m.with + "»" + string(m.src[m.to:m.to+end])
-	return strings.Join([]string{filepath.Base(m.file), m.function, strings.Join(strings.Fields(line), " ")}, "\t")
-}
+func (m mutant) key() string { return strings.Join([]string{m.file, m.function, m.kind, m.text}, "\t") }
 
 func (m mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s → %s", filepath.Base(m.file), m.line, m.kind,
-		strings.Join(strings.Fields(string(m.src[m.from:m.to])), " "), m.with)
+	return fmt.Sprintf("%s:%d: %s: %s", m.file, m.line, m.kind, m.text)
 }
 
-// swaps are the operators and names that a mistake takes for one another.
-var (
-	operators = map[token.Token][]string{
-		token.EQL: {"!="}, token.NEQ: {"=="}, token.LAND: {"||"}, token.LOR: {"&&"},
-		token.LSS: {"<="}, token.LEQ: {"<"}, token.GTR: {">="}, token.GEQ: {">"},
-		token.ADD: {"-"},
-	}
-	names = map[string]string{
-		"Allow": "Deny", "Deny": "Ask", "Ask": "Allow",
-		"ReadOnly": "ConfirmOnce", "ConfirmOnce": "ReadOnly", "AlwaysConfirm": "ConfirmOnce", "ManualOnly": "AlwaysConfirm",
-		"true": "false", "false": "true", "max": "min", "min": "max",
-	}
+// support is the file beside the mutated ones. The number of the mutant that is active comes
+// from the environment; with none of them the program does what it does without this.
+const support = `package %s
+
+import (
+	"cmp"
+	"os"
+	"strconv"
 )
 
-// mutantsOf returns the mutants of every file of a package that is no test.
-func mutantsOf(dir string) ([]mutant, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
+var mutantActive = func() int { n, _ := strconv.Atoi(os.Getenv("DEFT_MUTANT")); return n }()
+
+func mutantOn(n int) bool { return mutantActive == n }
+
+func mutantPick[T any](n int, own, other T) T {
+	if mutantActive == n {
+		return other
 	}
-	var out []mutant
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "doc.go" {
+	return own
+}
+
+func mutantLess[T cmp.Ordered](n int, a, b T) bool { return a < b || mutantActive == n && a == b }
+
+func mutantAtMost[T cmp.Ordered](n int, a, b T) bool { return a < b || mutantActive != n && a == b }
+
+func mutantMost[T cmp.Ordered](n int, a T, more ...T) T {
+	for _, b := range more {
+		if mutantActive == n {
+			a = min(a, b)
+		} else {
+			a = max(a, b)
+		}
+	}
+	return a
+}
+`
+
+// insertion is text that is put into a file at an offset. Of several at one offset those of
+// outer nodes stand outside: before inner ones where they open, behind them where they close.
+type insertion struct {
+	at, order int
+	text      string
+	skip      int // bytes of the source that are left out after it
+}
+
+// file is one file with all its mutants in it, each asleep.
+type file struct {
+	src        []byte
+	fset       *token.FileSet
+	insertions []insertion
+	depth      int
+	function   string
+	name       string
+	all        *[]mutant
+}
+
+// names are what a mistake takes for one another.
+var names = map[string]string{
+	"Allow": "Deny", "Deny": "Ask", "Ask": "Allow",
+	"ReadOnly": "ConfirmOnce", "ConfirmOnce": "ReadOnly", "AlwaysConfirm": "ConfirmOnce", "ManualOnly": "AlwaysConfirm",
+	"true": "false", "false": "true",
+}
+
+// mutate returns the files of a package with every mutant in them, by path, and the mutants
+// in the order of their numbers, which begin at 1.
+func mutate(dir string) (files map[string][]byte, all []mutant, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, nil, err
+	}
+	files = map[string][]byte{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "doc.go" {
 			continue
 		}
-		src, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
+		f := &file{fset: token.NewFileSet(), name: filepath.Base(path), all: &all}
+		if f.src, err = os.ReadFile(path); err != nil {
+			return nil, nil, err
 		}
-		fset := token.NewFileSet()
-		tree, err := parser.ParseFile(fset, file, src, parser.SkipObjectResolution)
+		tree, err := parser.ParseFile(f.fset, path, f.src, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, mutantsIn(fset, tree, file, src)...)
+		f.declarations(tree)
+		files[path] = f.text()
+		files[filepath.Join(dir, "zz_mutants.go")] = fmt.Appendf(nil, support, tree.Name.Name)
 	}
-	return out, nil
+	return files, all, nil
 }
 
-func mutantsIn(fset *token.FileSet, tree *ast.File, file string, src []byte) []mutant {
-	var out []mutant
+func (f *file) declarations(tree *ast.File) {
 	for _, decl := range tree.Decls {
-		function := "-"
+		f.function = "-"
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			function = d.Name.Name
+			f.function = d.Name.Name
+			if d.Body != nil {
+				f.walk(d.Body)
+			}
 		case *ast.GenDecl:
-			if d.Tok != token.VAR {
-				continue // names of constants and types change nothing by themselves
+			for _, s := range d.Specs {
+				if v, ok := s.(*ast.ValueSpec); ok && d.Tok == token.VAR {
+					for _, value := range v.Values {
+						f.walk(value)
+					}
+				}
 			}
 		}
-		ast.Inspect(decl, func(n ast.Node) bool {
-			if n == nil {
-				return true
-			}
-			for _, c := range changes(n, src, fset) {
-				at := fset.Position(c.pos)
-				out = append(out, mutant{file, src, at.Offset, fset.Position(c.end).Offset, c.with, c.kind, function, at.Line})
-			}
-			return true
-		})
 	}
-	return out
 }
 
-// change is one replacement in a file.
-type change struct {
-	pos, end   token.Pos
-	with, kind string
+// number notes a mutant at a node.
+func (f *file) number(n ast.Node, kind string) int {
+	at, end := f.offset(n.Pos()), f.offset(n.End())
+	start := bytes.LastIndexByte(f.src[:at], '\n') + 1
+	stop := len(f.src)
+	if i := bytes.IndexByte(f.src[end:], '\n'); i >= 0 {
+		stop = end + i
+	}
+	text := strings.Join(strings.Fields(string(f.src[start:at])+"«"+string(f.src[at:end])+"»"+string(f.src[end:stop])), " ")
+	*f.all = append(*f.all, mutant{f.name, f.function, kind, f.fset.Position(n.Pos()).Line, text})
+	return len(*f.all)
 }
 
-// changes are what can go wrong at one node.
-func changes(n ast.Node, src []byte, fset *token.FileSet) []change {
+func (f *file) offset(p token.Pos) int { return f.fset.Position(p).Offset }
+
+func (f *file) open(p token.Pos, format string, args ...any) {
+	f.insertions = append(f.insertions, insertion{f.offset(p), 1000 + f.depth, fmt.Sprintf(format, args...), 0})
+}
+
+func (f *file) close(p token.Pos, text string) {
+	f.insertions = append(f.insertions, insertion{f.offset(p), -f.depth, text, 0})
+}
+
+// replace puts text in the place of an operator or a name.
+func (f *file) replace(p token.Pos, old int, format string, args ...any) {
+	f.insertions = append(f.insertions, insertion{f.offset(p), 2000, fmt.Sprintf(format, args...), old})
+}
+
+// wrap makes a truth its opposite while the mutant is active.
+func (f *file) wrap(n ast.Expr, kind string) {
+	f.open(n.Pos(), "(mutantOn(%d) != (", f.number(n, kind))
+	f.close(n.End(), "))")
+}
+
+// text is the file with the insertions in it.
+func (f *file) text() []byte {
+	slices.SortStableFunc(f.insertions, func(a, b insertion) int {
+		if a.at != b.at {
+			return a.at - b.at
+		}
+		return a.order - b.order
+	})
+	var out []byte
+	last := 0
+	for _, in := range f.insertions {
+		out = append(append(out, f.src[last:in.at]...), in.text...)
+		last = in.at + in.skip
+	}
+	return append(out, f.src[last:]...)
+}
+
+// walk visits a node and what is in it.
+func (f *file) walk(n ast.Node) {
+	f.depth++
+	defer func() { f.depth-- }()
+	if !f.change(n) {
+		return
+	}
+	ast.Inspect(n, func(child ast.Node) bool {
+		if child == nil || child == n {
+			return child == n
+		}
+		f.walk(child)
+		return false
+	})
+}
+
+// change puts the mutants of one node in. It reports whether its children are to be visited.
+func (f *file) change(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
-		var out []change
-		if n.Op == token.ADD && !number(n.X) && !number(n.Y) {
-			return nil // as a rule of texts, which have no minus
-		}
-		for _, with := range operators[n.Op] {
-			out = append(out, change{n.OpPos, n.OpPos + token.Pos(len(n.Op.String())), with, "operator"})
-		}
-		return out
+		f.operator(n)
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT {
-			return []change{{n.OpPos, n.OpPos + 1, "", "negation dropped"}}
+			f.wrap(n, "negation dropped")
 		}
 	case *ast.IfStmt:
-		text := string(src[fset.Position(n.Cond.Pos()).Offset:fset.Position(n.Cond.End()).Offset])
-		out := []change{{n.Cond.Pos(), n.Cond.End(), "!(" + text + ")", "condition flipped"}}
-		if len(n.Body.List) == 1 {
-			if r, ok := n.Body.List[0].(*ast.ReturnStmt); ok {
-				out = append(out, change{r.Pos(), r.End(), "", "return dropped"})
+		if _, compares := n.Cond.(*ast.BinaryExpr); !compares {
+			f.wrap(n.Cond, "condition flipped")
+		}
+		if n.Else == nil {
+			f.dropReturn(n.Body.List)
+		}
+	case *ast.SwitchStmt:
+		cases := n.Body.List
+		if !slices.ContainsFunc(cases, func(s ast.Stmt) bool { return s.(*ast.CaseClause).List == nil }) {
+			for _, c := range cases {
+				f.dropReturn(c.(*ast.CaseClause).Body)
 			}
 		}
-		return out
-	case *ast.CaseClause:
-		if len(n.Body) == 1 && n.List != nil {
-			if r, ok := n.Body[0].(*ast.ReturnStmt); ok {
-				return []change{{r.Pos(), r.End(), "", "return dropped"}}
-			}
+	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "max" {
+			f.replace(name.Pos(), len("max("), "mutantMost(%d, ", f.number(name, "max is min"))
 		}
-	case *ast.BasicLit:
-		if n.Kind == token.INT && (n.Value == "0" || n.Value == "1" || n.Value == "2") {
-			return []change{{n.Pos(), n.End(), fmt.Sprintf("(%s + 1)", n.Value), "off by one"}}
+	case *ast.SelectorExpr:
+		f.walk(n.X)
+		return false
+	case *ast.KeyValueExpr:
+		f.walk(n.Value)
+		return false
+	case *ast.CompositeLit:
+		for _, e := range n.Elts {
+			f.walk(e)
 		}
+		return false
+	case *ast.FuncLit:
+		f.walk(n.Body)
+		return false
+	case *ast.DeclStmt, *ast.ArrayType, *ast.MapType:
+		return false
+	case *ast.SliceExpr:
+		f.bound(n.Low)
+		f.bound(n.High)
 	case *ast.Ident:
 		if with := names[n.Name]; with != "" {
-			return []change{{n.Pos(), n.End(), with, "name swapped"}}
+			f.replace(n.Pos(), len(n.Name), "mutantPick(%d, %s, %s)", f.number(n, "is "+with), n.Name, with)
 		}
 	}
-	return nil
+	return true
 }
 
-func number(e ast.Expr) bool {
-	lit, ok := e.(*ast.BasicLit)
-	return ok && lit.Kind == token.INT
+// operator flips a comparison, widens a bound, and takes "and" for "or".
+func (f *file) operator(n *ast.BinaryExpr) {
+	switch n.Op {
+	case token.EQL, token.NEQ:
+		f.wrap(n, "comparison flipped")
+	case token.LAND, token.LOR: // a || b is !(!a && !b)
+		on := f.number(n, n.Op.String()+" is the other")
+		f.open(n.Pos(), "(mutantOn(%[1]d) != ((mutantOn(%[1]d) != (", on)
+		f.replace(n.OpPos, 2, ")) %s (mutantOn(%d) != (", n.Op, on)
+		f.close(n.End(), "))))")
+	case token.LSS, token.GEQ, token.GTR, token.LEQ:
+		f.open(n.Pos(), "%s(%d, ", bounds[n.Op], f.number(n, "off by one"))
+		f.replace(n.OpPos, len(n.Op.String()), ",")
+		f.close(n.End(), ")")
+	}
+}
+
+// bounds are the comparisons by functions that take the bound itself in or out.
+var bounds = map[token.Token]string{
+	token.LSS: "mutantLess", token.GEQ: "!mutantLess", token.LEQ: "mutantAtMost", token.GTR: "!mutantAtMost",
+}
+
+// bound moves the end of a slice.
+func (f *file) bound(e ast.Expr) {
+	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.INT {
+		f.replace(lit.Pos(), len(lit.Value), "mutantPick(%d, %s, %s+1)", f.number(lit, "off by one"), lit.Value, lit.Value)
+	}
+}
+
+// dropReturn lets a body that only returns go on.
+func (f *file) dropReturn(body []ast.Stmt) {
+	if len(body) != 1 {
+		return
+	}
+	if r, ok := body[0].(*ast.ReturnStmt); ok {
+		f.open(r.Pos(), "if !mutantOn(%d) { ", f.number(r, "return dropped"))
+		f.close(r.End(), " }")
+	}
 }
