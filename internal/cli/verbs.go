@@ -16,7 +16,7 @@ func verbs() []verb {
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
-		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(),
+		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(), docsVerb(),
 		configVerb(), migrateVerb(), gateVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
