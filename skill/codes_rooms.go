@@ -122,6 +122,7 @@ var roomCodes = []CodeSpec{
 	// store: the state of a machine.
 	{"store_damaged", LevelError, "run deft doctor --fix, then trust again what you trusted"},
 	{"store_conflict", LevelError, "try again: others changed the same rows at once"},
+	{"store_superuser", LevelWarning, "use a role that is not superuser, has no BYPASSRLS and owns the database"},
 	{"store_unavailable", LevelError, "look whether the server of the database runs and can be reached; deft doctor tells"},
 	{"store_busy", LevelError, "try again when the other process has finished"},
 	{"store_read_only", LevelError, "allow writing there, or keep state elsewhere"},

@@ -56,6 +56,7 @@ type server struct {
 	known      atomic.Bool // a schema that can be read was seen
 	once       sync.Once
 	closed     atomic.Bool
+	away       atomic.Pointer[absence]
 }
 
 func openServer(o Options) (*server, error) {
@@ -260,16 +261,34 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
+// absence is that no connection could be made.
+type absence struct {
+	until time.Time
+	err   error
+}
+
 // begin starts a transaction. Connections that the server ended meanwhile are found
-// out here, where nothing was done on them yet.
+// out here, where nothing was done on them yet. After a wait in vain for a connection the
+// next calls fail at once, as long as that wait was: a program that looks ten times does
+// not wait ten times.
 func (s *server) begin(ctx context.Context, o *sql.TxOptions) (*sql.Tx, error) {
 	for tries := 0; ; tries++ {
 		if s.closed.Load() {
 			return nil, ErrClosed
 		}
+		start := time.Now()
+		if a := s.away.Load(); a != nil && start.Before(a.until) {
+			return nil, a.err
+		}
 		begun, err := s.db.BeginTx(ctx, o)
 		if err == nil || tries > 0 || ctx.Err() != nil || !errors.Is(sentinel(err), ErrUnavailable) {
 			return begun, err
+		}
+		var connect *pgconn.ConnectError
+		if errors.As(err, &connect) {
+			now := time.Now()
+			s.away.Store(&absence{now.Add(now.Sub(start)), err})
+			return nil, err
 		}
 		s.db.SetMaxIdleConns(0) // closes those that wait
 		s.db.SetMaxIdleConns(poolSize)
@@ -394,9 +413,11 @@ func (s *server) salvage(ctx context.Context) (st State) {
 func (s *server) check(ctx context.Context) []Finding {
 	var schema, bytes int64
 	var version string
+	var above bool
 	err := s.read(ctx, stateSince, func(q querier) error {
-		if err := q.QueryRowContext(ctx, "SELECT current_setting('server_version'), pg_database_size(current_database())").
-			Scan(&version, &bytes); err != nil {
+		if err := q.QueryRowContext(ctx, "SELECT current_setting('server_version'), pg_database_size(current_database()), "+
+			"(SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)").
+			Scan(&version, &bytes, &above); err != nil {
 			return err
 		}
 		var err error
@@ -412,7 +433,11 @@ func (s *server) check(ctx context.Context) []Finding {
 	if schema == 0 {
 		return nil
 	}
-	return []Finding{skill.Finding("store_schema", s.address, "schema %d of %d, %d bytes, PostgreSQL %s", schema, s.latest, bytes, version)}
+	out := []Finding{skill.Finding("store_schema", s.address, "schema %d of %d, %d bytes, PostgreSQL %s", schema, s.latest, bytes, version)}
+	if above {
+		out = append(out, skill.Finding("store_superuser", s.address, "the role passes row-level security: nothing but this program keeps tenants apart"))
+	}
+	return out
 }
 
 // serverSentinel sorts errors of PostgreSQL and of the way to it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,11 @@ func TestAServerThatGoesAwayIsSaidAndComesBack(t *testing.T) {
 		}
 	}
 	serverRefuses(t, pg, s, set)
+
+	pg.Execute("ALTER ROLE deft BYPASSRLS")
+	if f := s.Check(ctx); len(f) != 2 || f[1].Code != "store_superuser" {
+		t.Errorf("findings %v", f)
+	}
 }
 
 // serverRefuses is what a server that runs may refuse.
@@ -173,6 +179,23 @@ func TestR08AWriteThatFailsBeforeItsEndLeavesNothing(t *testing.T) {
 		if last, err := s.Changes().Last(ctx); err != nil || last != want {
 			t.Errorf("something stays: %d, %v", last, err)
 		}
+	}
+}
+
+// An address that answers nothing is waited for once.
+func TestASilentAddressIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer silent.Close()
+	s := openAt(t, Options{DB: "postgres://deft@" + silent.Addr().String() + "/deft?connect_timeout=1&sslmode=disable"})
+	_, first := s.Load(t.Context())
+	_, second := s.Load(t.Context())
+	if !errors.Is(first, ErrUnavailable) || !errors.Is(second, ErrUnavailable) {
+		t.Errorf("%v, %v", first, second)
+	}
+	if a := s.b.(*server).away.Load(); a == nil || !a.until.After(time.Now().Add(-time.Minute)) {
+		t.Errorf("%+v", a)
 	}
 }
 
