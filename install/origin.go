@@ -39,6 +39,9 @@ type Fetched struct {
 	Origin Origin         // Subpath is the folder that was asked for
 	Files  []archive.File // of the whole source, or what of it is wanted
 	Notes  []fetch.Note
+	// licensed is the licence that an earlier install found, where the files around the
+	// skill are not at hand.
+	licensed string
 }
 
 // Fetcher gets sources.
@@ -308,4 +311,25 @@ func dirOf(p string) string {
 		return d
 	}
 	return ""
+}
+
+// FromStore gives what a lock file names out of the store, without a network. The error
+// is one of the store where it has not all of it.
+func (i *Installer) FromStore(ctx context.Context, e Entry) (*Fetched, error) {
+	tree, err := i.pristine(ctx, e.Tree)
+	if err != nil {
+		return nil, err
+	}
+	out := &Fetched{Origin: e.Source}
+	for _, f := range tree {
+		data, err := i.o.Blobs.Get(ctx, f.Blob)
+		if err != nil {
+			return nil, err
+		}
+		out.Files = append(out.Files, archive.File{
+			Path: path.Join(e.Source.Subpath, f.Path), Data: data, Exec: f.Exec || slices.Contains(e.Exec, f.Path),
+		})
+	}
+	out.licensed = e.Licence
+	return out, nil
 }

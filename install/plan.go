@@ -281,8 +281,8 @@ func leadsTo(link, target string) bool {
 	return filepath.Clean(to) == filepath.Clean(target) || filepath.Clean(to) == filepath.Join(real, filepath.Base(target))
 }
 
-func (i *Installer) licence(_ context.Context, f *Fetched, it *Item, c Choice) (*Reason, error) {
-	whole, err := treeOf(context.Background(), f.Files)
+func (i *Installer) licence(ctx context.Context, f *Fetched, it *Item, c Choice) (*Reason, error) {
+	whole, err := treeOf(ctx, f.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +300,11 @@ func (i *Installer) licence(_ context.Context, f *Fetched, it *Item, c Choice) (
 	}
 	if it.Licence, err = licence.Decide(tree, dir, it.Skill.Meta.License, src, i.o.Licences); err != nil {
 		return nil, err
+	}
+	if f.licensed != "" && it.Licence.Decision == licence.None {
+		if v, ok := licence.OfName(f.licensed, i.o.Licences); ok {
+			it.Licence = v
+		}
 	}
 	if f.Origin.Type == Local && !i.o.EnforceLocal {
 		return nil, nil

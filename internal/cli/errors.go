@@ -67,7 +67,7 @@ func failureOf(err error, networked bool) *failure {
 
 // knownErrors turns errors of the rooms into failures; each returns nil for others.
 func knownErrors() []func(error) *failure {
-	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest, queueFailure, storeFailure}
+	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest, queueFailure, storeFailure, installFailure}
 }
 
 // badRequest is a request that no turn can start with.

@@ -121,8 +121,9 @@ type Config struct {
 	Commands    Commands // sandbox, inline, hooks
 	Web         Web      // web
 	Scenarios   Scenarios
-	Placement   string // placement: where tools run; "" = local
-	Computer    string // computer.backend: the same, in dialect minara
+	Install     Install // install
+	Placement   string  // placement: where tools run; "" = local
+	Computer    string  // computer.backend: the same, in dialect minara
 	Hooks       []HookList
 	Servers     []Server // mcp.servers; those of a project's file wait for a person's approval
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
@@ -187,6 +188,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, Setting{Key: "scenarios.enabled", Value: c.Scenarios.Enabled}, Setting{Key: "scenarios.model", Value: c.Scenarios.Model})
 	values = append(values, Setting{Key: "placement", Value: c.Placement}, Setting{Key: "computer.backend", Value: c.Computer})
 	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
+	values = append(values, c.Install.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}

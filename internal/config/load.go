@@ -221,11 +221,12 @@ func (l *loader) keys() table {
 				l.mapping(v, key+".", func() table { return table{"*": l.profile} })
 			},
 		})),
-		"model": l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
-		"db":    l.database,
-		"hooks": l.hooks,
-		"mcp":   l.mcp,
-		"web":   l.webKeys,
+		"model":   l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
+		"db":      l.database,
+		"hooks":   l.hooks,
+		"mcp":     l.mcp,
+		"web":     l.webKeys,
+		"install": l.installKeys,
 
 		"scenarios": sub(table{"enabled": l.boolean(&c.Scenarios.Enabled), "model": l.boolean(&c.Scenarios.Model)}),
 		"placement": l.text(&c.Placement, isPlacement, placements),

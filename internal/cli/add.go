@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/deftskills/deft/install"
+	"github.com/deftskills/deft/install/licence"
+	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/skill"
+)
+
+// addFlags are the flags of deft add.
+type addFlags struct {
+	installFlags
+	skills, accept                                               []string
+	all, list, listAgents, copy, nested, internal, frozen, force bool
+	unlicensed                                                   bool
+}
+
+func addVerb() verb {
+	var o addFlags
+	return verb{
+		name: "add", args: "[SOURCE]", max: 1, group: groupSkill, effects: effects{reads: true, writes: true, network: true},
+		short: "install skills, or what deft.lock says", brief: "install skills, and take them away",
+		long: "SOURCE is a folder or archive, a git repository (OWNER/REPO, https://…, git@…), what a browser\n" +
+			"shows of one, or the address of an archive or a SKILL.md. With #REF or #REF:DIR that branch, tag\n" +
+			"or commit. Nothing of it is run. An installed skill is text until deft trust grants its code.\n" +
+			"Without SOURCE what deft.lock names is installed, by commit and digest.",
+		flags: func(f *pflag.FlagSet) {
+			o.bind(f)
+			f.StringArrayVar(&o.skills, "skill", nil, "only the skill `NAME`, or those of a glob; may be repeated")
+			f.BoolVar(&o.all, "all", false, "every skill of the source")
+			f.BoolVar(&o.list, "list", false, "only show what the source has")
+			f.StringArrayVar(&o.agents, "agent", nil, "link into the folder of agent `ID`, or all; may be repeated; deft = for deft alone")
+			f.BoolVar(&o.listAgents, "list-agents", false, "show the agents and their folders")
+			f.BoolVar(&o.copy, "copy", false, "copies in agents' folders, not links")
+			f.BoolVar(&o.nested, "with-nested", false, "the skill at the top brings those below it along, as its files")
+			f.BoolVar(&o.internal, "internal", false, "also what its author marks as internal")
+			f.BoolVar(&o.frozen, "frozen", false, "exactly what deft.lock says, or nothing")
+			f.BoolVar(&o.force, "force", false, "move aside what is in the way")
+			f.BoolVar(&o.unlicensed, "accept-unlicensed", false, "also skills without a licence")
+			f.StringArrayVar(&o.accept, "accept-finding", nil, "take the scanner's findings of `RULE`; may be repeated")
+			f.BoolVar(&o.allowHTTP, "allow-http", false, "also addresses without TLS")
+		},
+		run: func(ctx context.Context, r *run, args []string) error { return r.add(ctx, o, args) },
+	}
+}
+
+// addJSON is what deft add tells.
+type addJSON struct {
+	Installed []installedJSON `json:"installed"`
+	Refused   []rejectedJSON   `json:"refused"`
+	Found     []foundJSON     `json:"found"` // of --list
+	Written   bool            `json:"written"`
+}
+
+type installedJSON struct {
+	Name    string          `json:"name"`
+	Version string          `json:"version"`
+	Digest  skill.Digest    `json:"digest"`
+	Licence licence.Verdict `json:"license"`
+	Source  string          `json:"source"`
+	Commit  string          `json:"commit"`
+	Subpath string          `json:"subpath"`
+	Target  string          `json:"target"`
+	Action  string          `json:"action"` // install, replace or same
+	Links   []string        `json:"links"`
+	Notes   []string        `json:"notes"`
+}
+
+type rejectedJSON struct {
+	Name   string `json:"name"`
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+}
+
+type foundJSON struct {
+	Name        string `json:"name"`
+	Dir         string `json:"dir"`
+	Description string `json:"description"`
+	Problem     string `json:"problem"`
+}
+
+func (r *run) add(ctx context.Context, o addFlags, args []string) error {
+	if o.listAgents {
+		return r.listAgents()
+	}
+	scope, err := r.scope(o.installFlags)
+	if err != nil {
+		return err
+	}
+	agents, err := r.chosenAgents(o.agents)
+	if err != nil {
+		return err
+	}
+	i, err := r.installer()
+	if err != nil {
+		return err
+	}
+	f, err := r.fetcher(o.installFlags)
+	if err != nil {
+		return err
+	}
+	doc := addJSON{Installed: []installedJSON{}, Refused: []rejectedJSON{}, Found: []foundJSON{}}
+	choice := install.Choice{Scope: scope, Agents: agents, Copy: o.copy, Force: o.force, Unlicensed: o.unlicensed, Accept: o.accept}
+	if len(args) == 0 {
+		if err := r.addLocked(ctx, i, f, choice, &doc); err != nil {
+			return err
+		}
+		return r.added(doc)
+	}
+	ref, err := install.ParseSource(args[0], install.ParseOptions{
+		Exists: func(p string) bool { return exists(f.Path(p)) }, DefaultHost: r.config.Install.DefaultHost, AllowHTTP: o.allowHTTP,
+	})
+	if err != nil {
+		return err
+	}
+	if ref.Punycode != "" {
+		if err := r.confirm(r.words.Say("add.host", ref.Punycode)); err != nil {
+			return err
+		}
+	}
+	got, err := r.fetch(ctx, f, ref, scope)
+	if err != nil {
+		return err
+	}
+	packs, err := install.Find(ctx, got, install.FindOptions{Nested: o.nested})
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return r.listFound(doc, packs, o)
+	}
+	if ref.Skill != "" {
+		o.skills = append(o.skills, ref.Skill)
+	}
+	if packs, err = r.choose(packs, o, args[0]); err != nil {
+		return err
+	}
+	if o.frozen {
+		if choice.Expected, err = lockedEntries(scope); err != nil {
+			return err
+		}
+	}
+	if err := r.carryOut(ctx, i, got, packs, choice, &doc); err != nil {
+		return err
+	}
+	return r.added(doc)
+}
+
+// fetch gets a source. Of a project's own folders the record keeps a path that holds in
+// every checkout.
+func (r *run) fetch(ctx context.Context, f *install.Fetcher, ref install.SourceRef, s install.Scope) (*install.Fetched, error) {
+	ctx, done := r.watch(ctx, "fetch")
+	defer done()
+	got, err := f.Fetch(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if got.Origin.Type == install.Local {
+		at := f.Path(got.Origin.URL)
+		if got.Origin.URL = at; s.Name == "project" {
+			if got.Origin.URL, err = relative(s.Root, at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return got, nil
+}
+
+// choose is what of a source a person wants.
+func (r *run) choose(packs []install.Package, o addFlags, arg string) ([]install.Package, error) {
+	var names []string
+	for _, p := range packs {
+		names = append(names, p.Skill.Name)
+	}
+	if len(o.skills) > 0 {
+		var out []install.Package
+		for _, want := range o.skills {
+			hits := 0
+			for _, p := range packs {
+				if ok, err := path.Match(want, p.Skill.Name); p.Skill.Name == want || err == nil && ok {
+					hits++
+					if !slices.ContainsFunc(out, func(have install.Package) bool { return have.Dir == p.Dir }) {
+						out = append(out, p)
+					}
+				}
+			}
+			if hits == 0 {
+				return nil, fail(Negative, "install_no_such_skill", "%s has no skill %q", arg, want).
+					hinted("hint.one_of", strings.Join(closest(want, names, 3), ", "))
+			}
+		}
+		return out, nil
+	}
+	if !o.internal {
+		packs = slices.DeleteFunc(packs, func(p install.Package) bool { return p.Internal })
+	}
+	switch {
+	case len(packs) == 0:
+		return nil, fail(Negative, "install_no_skill", "%s has no skill: no SKILL.md was found in it", arg)
+	case len(packs) > 1 && !o.all:
+		return nil, fail(Usage, "install_choose", "%s has %d skills: %s", arg, len(packs), strings.Join(names, ", ")).hinted("hint.choose")
+	}
+	return packs, nil
+}
+
+// carryOut plans, shows the plan, and does it.
+func (r *run) carryOut(ctx context.Context, i *install.Installer, got *install.Fetched, packs []install.Package, c install.Choice, doc *addJSON) error {
+	plan, err := i.Plan(ctx, got, packs, c)
+	if err != nil {
+		return err
+	}
+	for _, n := range plan.Notes {
+		r.hintf("%s", n)
+	}
+	done := make([]install.Done, 0, len(plan.Items))
+	frozen := c.Expected != nil && slices.ContainsFunc(plan.Items, func(it install.Item) bool { return it.Refused != nil })
+	if r.writing.dryRun || frozen {
+		for _, it := range plan.Items {
+			done = append(done, install.Done{Item: it, Links: it.Links})
+		}
+	} else if done, err = i.Apply(ctx, plan, r.answers()); err != nil {
+		return err
+	}
+	for _, d := range done {
+		if d.Refused != nil {
+			r.note(reasonExit(d.Refused.Code))
+			doc.Refused = append(doc.Refused, rejectedJSON{d.Name, d.Refused.Code, d.Refused.Message})
+			continue
+		}
+		doc.Written = doc.Written || d.Written
+		in := installedJSON{
+			Name: d.Name, Version: d.Skill.Meta.Version, Digest: d.Digest, Licence: d.Licence, Source: originURL(plan.Origin), Commit: plan.Origin.Commit,
+			Subpath: d.Dir, Target: d.Target, Action: d.Action, Links: []string{}, Notes: orEmptyList(d.Notes),
+		}
+		for _, l := range d.Links {
+			in.Links = append(in.Links, l.Path)
+		}
+		doc.Installed = append(doc.Installed, in)
+	}
+	return nil
+}
+
+// addLocked installs what a lock file names, each source once.
+func (r *run) addLocked(ctx context.Context, i *install.Installer, f *install.Fetcher, c install.Choice, doc *addJSON) error {
+	entries, err := lockedEntries(c.Scope)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return fail(Negative, "install_nothing", "%s names no skill", r.short(c.Scope.Lock))
+	}
+	f.Dir = c.Scope.Root
+	c.Expected = entries
+	all := r.allAgents()
+	for _, name := range sortedKeys(entries) {
+		e := entries[name]
+		choice := c
+		choice.Copy = e.Mode == "copy"
+		choice.Agents = slices.DeleteFunc(slices.Clone(all), func(a install.Agent) bool { return !slices.Contains(e.Agents, a.ID) })
+		got, err := i.FromStore(ctx, e)
+		if err != nil {
+			ref := e.Source.Source()
+			if len(e.Source.Commit) == 40 {
+				ref.Ref = e.Source.Commit
+			}
+			if got, err = r.fetch(ctx, f, ref, c.Scope); err != nil {
+				return err
+			}
+			got.Origin = e.Source
+		}
+		packs, err := install.Find(ctx, got, install.FindOptions{Nested: true})
+		if err != nil {
+			return err
+		}
+		packs = slices.DeleteFunc(packs, func(p install.Package) bool { return p.Dir != e.Source.Subpath })
+		if len(packs) == 0 {
+			r.note(Negative)
+			doc.Refused = append(doc.Refused, rejectedJSON{name, "lock_frozen", "the source has no skill in " + e.Source.Subpath})
+			continue
+		}
+		if err := r.carryOut(ctx, i, got, packs, choice, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lockedEntries(s install.Scope) (map[string]install.Entry, error) {
+	lock, err := install.ReadLock(s.Lock, s.Name == "project")
+	if err != nil {
+		return nil, err
+	}
+	return lock.Skills, nil
+}
+
+func (r *run) added(doc addJSON) error {
+	if r.globals.json {
+		r.printJSON(doc)
+	} else {
+		for _, in := range doc.Installed {
+			r.out.Printf("%s\n", r.words.Say(r.orDry("add.done_"+in.Action, "add.dry_"+in.Action), in.Name, r.short(in.Target), orElse(in.Licence.SPDX, "?")))
+			for _, l := range in.Links {
+				r.out.Printf("  → %s\n", r.short(l))
+			}
+			for _, n := range in.Notes {
+				r.hintf("%s", n)
+			}
+		}
+		for _, ref := range doc.Refused {
+			r.err.Printf("%s %s\n", r.err.Paint(safetext.Red, r.words.Say("add.refused", ref.Name)), r.reason(install.Reason{Code: ref.Code, Message: ref.Reason}))
+		}
+		if len(doc.Installed) > 0 && !r.writing.dryRun {
+			r.hintf("%s", r.words.Say("add.untrusted"))
+		}
+	}
+	if len(doc.Installed) == 0 && len(doc.Refused) > 0 {
+		return errNegative
+	}
+	return nil
+}
+
+func (r *run) listFound(doc addJSON, packs []install.Package, o addFlags) error {
+	for _, p := range packs {
+		if p.Internal && !o.internal {
+			continue
+		}
+		doc.Found = append(doc.Found, foundJSON{p.Skill.Name, p.Dir, p.Skill.Description, p.Problem})
+		if r.globals.json {
+			continue
+		}
+		r.out.Printf("%-28s %s\n", p.Skill.Name, orElse(p.Problem, safetext.Clip(safetext.Line(p.Skill.Description), 80)))
+	}
+	if r.globals.json {
+		r.printJSON(doc)
+	}
+	if len(doc.Found) == 0 {
+		return errNegative
+	}
+	return nil
+}
+
+func (r *run) listAgents() error {
+	type agentJSON struct {
+		ID      string `json:"id"`
+		Project string `json:"project"`
+		User    string `json:"user"`
+	}
+	list := []agentJSON{}
+	for _, a := range r.allAgents() {
+		list = append(list, agentJSON(a))
+		if !r.globals.json {
+			r.out.Printf("%-24s %-28s %s\n", a.ID, a.Project, r.short(a.User))
+		}
+	}
+	if r.globals.json {
+		r.printJSON(map[string]any{"agents": list})
+	}
+	return nil
+}
+
+func originURL(o install.Origin) string { return fmt.Sprint(o.Source()) }

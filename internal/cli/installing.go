@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/deftskills/deft/builtin"
+	"github.com/deftskills/deft/install"
+	"github.com/deftskills/deft/install/archive"
+	"github.com/deftskills/deft/install/fetch"
+	"github.com/deftskills/deft/install/licence"
+	"github.com/deftskills/deft/install/scan"
+	"github.com/deftskills/deft/internal/lockfile"
+	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/store/blobs"
+)
+
+// installFlags are the flags that the verbs of installed skills share.
+type installFlags struct {
+	project, global bool
+	agents          []string
+	allowHTTP       bool
+}
+
+func (o *installFlags) bind(f *pflag.FlagSet) {
+	f.BoolVar(&o.project, "project", false, "the skills of this work tree; default inside one")
+	f.BoolVar(&o.global, "global", false, "the person's own skills; default elsewhere")
+}
+
+// scope is where the skills of a run are installed.
+func (r *run) scope(o installFlags) (install.Scope, error) {
+	root := source.TrustRoot(source.Env{Workspace: r.cwd, Home: r.dirs.Home}, r.cwd)
+	switch {
+	case o.project && o.global:
+		return install.Scope{}, usage("--project and --global exclude each other")
+	case slices.Equal(o.agents, []string{"deft"}):
+		return install.Own(r.dirs.Data), nil
+	case o.project, !o.global && exists(filepath.Join(root, ".git")):
+		return install.Project(root), nil
+	}
+	return install.User(r.dirs.Home, r.dirs.Data), nil
+}
+
+// allAgents is the table of clients with the paths of this machine.
+func (r *run) allAgents() []install.Agent {
+	return install.Agents(func(dir string) string {
+		if rest, ok := strings.CutPrefix(dir, "~"); ok {
+			return r.dirs.Home + rest
+		}
+		name, rest, _ := strings.Cut(strings.TrimPrefix(dir, "$"), "/")
+		switch v := r.env(name); {
+		case !strings.HasPrefix(dir, "$"):
+			return dir
+		case v != "":
+			return filepath.Join(v, rest)
+		case name == "XDG_CONFIG_HOME":
+			return filepath.Join(r.dirs.Home, ".config", rest)
+		}
+		return ""
+	})
+}
+
+// chosenAgents are those that a person named, or those whose folders are on this machine.
+func (r *run) chosenAgents(names []string) ([]install.Agent, error) {
+	all := r.allAgents()
+	if slices.Equal(names, []string{"all"}) {
+		return all, nil
+	}
+	if len(names) == 0 {
+		return slices.DeleteFunc(all, func(a install.Agent) bool {
+			return a.User == "" || filepath.Dir(a.User) == r.dirs.Home || !exists(filepath.Dir(a.User))
+		}), nil
+	}
+	var out []install.Agent
+	for _, name := range names {
+		if name == "deft" {
+			continue
+		}
+		i := slices.IndexFunc(all, func(a install.Agent) bool { return a.ID == name })
+		if i < 0 {
+			var ids []string
+			for _, a := range all {
+				ids = append(ids, a.ID)
+			}
+			return nil, usage("agent %q is not known", name).hinted("hint.one_of", strings.Join(closest(name, ids, 3), ", "))
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+func (r *run) installer() (*install.Installer, error) {
+	scanner, err := scan.New(scan.Options{})
+	if err != nil {
+		return nil, err
+	}
+	reserved, err := fs.Glob(builtin.FS(), "*/SKILL.md")
+	if err != nil {
+		return nil, err
+	}
+	for i := range reserved {
+		reserved[i] = filepath.Dir(reserved[i])
+	}
+	return install.New(install.Options{
+		Blobs:   &blobs.Dir{Path: filepath.Join(r.dirs.Data, "blobs"), Aside: filepath.Join(r.dirs.State, "damaged")},
+		Trees:   blobs.Trees{Path: filepath.Join(r.dirs.Data, "trees")},
+		State:   r.dirs.State,
+		Program: "deft " + build().Version,
+		Scanner: scanner, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: reserved, Now: r.proc.Now,
+	}), nil
+}
+
+// minGit is the first release of git with the settings that fetching relies on.
+const minGit = "2.30"
+
+func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
+	c := r.config.Install
+	f := &install.Fetcher{Home: r.dirs.Home, Dir: r.cwd, HTTP: &fetch.HTTP{Private: c.PrivateHosts, Plain: o.allowHTTP}}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(r.abs(c.CAFile))
+		if err != nil {
+			return nil, fail(Usage, "config", "install.ca_file: %s", osReason(err))
+		}
+		f.HTTP.CA = x509.NewCertPool()
+		f.HTTP.CA.AppendCertsFromPEM(pem)
+	}
+	if git, err := lookPath(r.env("PATH"), "git"); err == nil {
+		f.Git = &fetch.Git{Program: git, Env: r.env, Private: c.PrivateHosts, CA: c.CAFile}
+	}
+	return f, nil
+}
+
+// lookPath finds a program by the PATH of the run, in absolute folders alone.
+func lookPath(path, name string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if at, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return at, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// installExits are the exit codes of what the rooms of installs say, by sentinel.
+var installExits = []struct {
+	err  error
+	exit Exit
+}{
+	{install.ErrUnrecognised, Usage}, {install.ErrPassword, Usage}, {install.ErrBadRef, Usage}, {install.ErrBadURL, Usage},
+	{install.ErrBadName, Usage}, {install.ErrLockLocal, Usage}, {fetch.ErrNoRef, Negative}, {fetch.ErrNoDir, Negative},
+	{install.ErrMissing, Partial}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged}, {blobs.ErrDamaged, Damaged},
+	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
+	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
+	{install.ErrUnresolved, Negative},
+}
+
+// reasonExits are those of why one skill was not installed.
+var reasonExits = map[string]Exit{
+	"install_bad_name": Usage, "skill_invalid": Negative, "lock_frozen": Negative, "update_kept": Partial,
+}
+
+func installFailure(err error) *failure {
+	if errors.Is(err, lockfile.ErrBusy) {
+		return fail(Busy, "install_busy", "%s", err)
+	}
+	for _, known := range installExits {
+		if errors.Is(err, known.err) {
+			code, _, _ := strings.Cut(known.err.Error(), ":")
+			f := fail(known.exit, code, "%s", strings.TrimPrefix(err.Error(), known.err.Error()+": "))
+			f.cause = err
+			return f
+		}
+	}
+	return nil
+}
+
+// reasonExit is the exit code of a refusal of one skill.
+func reasonExit(code string) Exit {
+	if e, ok := reasonExits[code]; ok {
+		return e
+	}
+	return Refused
+}
+
+// answers puts the questions of a plan to the person.
+func (r *run) answers() install.Answers {
+	return install.Answers{Accept: func(_ context.Context, it install.Item, ask install.Reason) (bool, error) {
+		if r.writing.yes {
+			return true, nil
+		}
+		p := r.person()
+		if p == nil {
+			return false, nil
+		}
+		p.Printf("%s [y/N] ", r.words.Say("add.ask", it.Name, r.reason(ask)))
+		answer, err := r.readLine()
+		return err == nil && (answer == "y" || answer == "yes"), nil
+	}}
+}
+
+// reason is a code's words for a person, with what it is about.
+func (r *run) reason(why install.Reason) string {
+	return fmt.Sprintf("%s (%s)", why.Message, why.Code)
+}
+
+// originText is where a skill comes from, short enough for a line.
+func originText(o install.Origin) string {
+	s := fetch.Redacted(o.URL)
+	if o.Ref != "" {
+		s += "#" + o.Ref
+	}
+	if len(o.Commit) == 40 {
+		s += " at " + o.Commit[:12]
+	}
+	return s
+}
+
+// relative is a path against a root, as a record keeps it on every system. One outside
+// the root is relative too: a sibling checkout lies beside every checkout.
+func relative(root, at string) (string, error) {
+	rel, err := filepath.Rel(root, at)
+	if err != nil {
+		return "", fail(Usage, "lock_local_path", "%s has no path relative to %s", at, root)
+	}
+	if rel = filepath.ToSlash(rel); rel != "." && !strings.HasPrefix(rel, "../") && rel != ".." {
+		rel = "./" + rel
+	}
+	return rel, nil
+}
