@@ -37,6 +37,12 @@ func newJudge(o Options, env source.Env) *judge {
 func (j *judge) set(d registry.Decisions) {
 	j.now = d
 	j.trust = registry.SavedTrust{Undecided: j.mode, Folders: d.Folders, Roots: source.NewTrustRoots(j.env)}
+	for _, dir := range d.Installed {
+		if j.trust.Installed == nil {
+			j.trust.Installed = map[string]bool{}
+		}
+		j.trust.Installed[dir] = true
+	}
 }
 
 // Decide implements registry.Decider.

@@ -146,22 +146,26 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 
 // keep puts the contents into the store, from which everything else is made.
 func (i *Installer) keep(ctx context.Context, it Item) error {
-	for _, f := range it.Files {
-		if _, err := i.o.Blobs.Put(ctx, f.Data); err != nil {
+	for _, p := range []Package{it.Package, it.own()} {
+		for _, f := range p.Files {
+			if _, err := i.o.Blobs.Put(ctx, f.Data); err != nil {
+				return err
+			}
+		}
+		if _, err := i.o.Trees.Put(ctx, p.Tree); err != nil {
 			return err
 		}
 	}
-	_, err := i.o.Trees.Put(ctx, it.Tree)
-	return err
+	return nil
 }
 
 func (i *Installer) entry(p *Plan, it Item) Entry {
-	e := Entry{Source: p.Origin, Tree: it.Digest, Licence: it.Licence.SPDX, Pin: p.choice.Pin, Mode: "link"}
+	e := Entry{Source: p.Origin, Tree: it.own().Digest, Licence: it.Licence.SPDX, Pin: p.choice.Pin, Mode: "link"}
 	e.Source.Subpath = it.Dir
 	if p.choice.Copy {
 		e.Mode = "copy"
 	}
-	for _, f := range it.Tree {
+	for _, f := range it.own().Tree {
 		if f.Exec {
 			e.Exec = append(e.Exec, f.Path)
 		}
@@ -178,7 +182,7 @@ func (i *Installer) entry(p *Plan, it Item) Entry {
 func (i *Installer) provenance(p *Plan, it Item) Provenance {
 	e := i.entry(p, it)
 	prov := Provenance{
-		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: it.Digest, Files: len(it.Files),
+		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
 		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
 	}
 	if i.o.Scanner != nil {

@@ -23,6 +23,17 @@ type Package struct {
 	Digest   skill.Digest // of Tree
 	// Problem is why it can't be chosen, "" where it can.
 	Problem string
+	// pristine is the source's own package, where Files hold a person's changes too: what
+	// records compare with.
+	pristine *Package
+}
+
+// own is the package as its source has it.
+func (p Package) own() Package {
+	if p.pristine != nil {
+		return *p.pristine
+	}
+	return p
 }
 
 // maxPackageDepth is how deep a SKILL.md may lie to be found by itself.
@@ -128,7 +139,7 @@ func (f *Fetched) problem(p Package) string {
 		}
 		return "its SKILL.md can't be read"
 	}
-	if err := CheckName(p.Skill.Name); err != nil {
+	if err := p.checkNames(); err != nil {
 		return err.Error()
 	}
 	for _, n := range f.Notes {
@@ -137,4 +148,17 @@ func (f *Fetched) problem(p Package) string {
 		}
 	}
 	return ""
+}
+
+// checkNames holds the name that the header gives to the rules too: a skill that is read
+// under its folder's name instead was written to be put elsewhere.
+func (p Package) checkNames() error {
+	if raw := p.Skill.Raw(); raw != nil {
+		if name, ok := raw.Get("name").Text(); ok && strings.TrimSpace(name) != "" {
+			if err := CheckName(strings.TrimSpace(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return CheckName(p.Skill.Name)
 }

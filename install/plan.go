@@ -128,8 +128,8 @@ func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lo
 	it := Item{Package: pack, Name: targetName(pack.Skill)}
 	if pack.Problem != "" {
 		it.Refused = &Reason{"skill_invalid", pack.Problem}
-		if CheckName(pack.Skill.Name) != nil && pack.Skill.Valid {
-			it.Refused.Code = "install_bad_name"
+		if rest, bad := strings.CutPrefix(pack.Problem, ErrBadName.Error()+": "); bad {
+			it.Refused = &Reason{ErrBadName.Error(), rest}
 		}
 		return it, nil
 	}

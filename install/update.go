@@ -251,6 +251,10 @@ func repack(ctx context.Context, p Package, files []archive.File) (Package, erro
 	if err != nil {
 		return p, err
 	}
+	if p.pristine == nil {
+		whole := p
+		p.pristine = &whole
+	}
 	p.Files, p.Tree, p.Digest = files, c.tree, c.tree.Digest()
 	for _, f := range files {
 		if f.Path == "SKILL.md" {

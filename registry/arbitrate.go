@@ -66,7 +66,7 @@ func (a *arbiter) collect(ctx context.Context, listings []*source.Listing) {
 		s.Complete = s.Complete && l.Complete
 		for _, e := range l.Entries {
 			slab = append(slab, Record{Entry: e})
-			if alone != nil && info.Kind == source.Project && info.Trust == source.Workspace {
+			if alone != nil && looksAlone(info) {
 				a.trustAlone(ctx, alone, &slab[len(slab)-1])
 			}
 		}
@@ -82,6 +82,19 @@ func (a *arbiter) collect(ctx context.Context, listings []*source.Listing) {
 		return cmp.Or(strings.Compare(x.Location, y.Location), strings.Compare(x.Source.ID, y.Source.ID))
 	})
 	s.Metrics.Skills = len(s.All)
+}
+
+// looksAlone says whether skills of a source may be trusted less than the source is: those
+// of a trusted folder may lie in a repository of their own, those among a person's own may
+// have been brought in.
+func looksAlone(i source.Info) bool {
+	switch i.Kind {
+	case source.Project:
+		return i.Trust == source.Workspace
+	case source.User, source.DataDef:
+		return i.Trust == source.Trusted
+	}
+	return false
 }
 
 // trustAlone asks about one skill of a trusted folder. One that does not inherit the

@@ -48,6 +48,7 @@ func (r *Registry) decidedAt(ctx context.Context) string {
 type Decisions struct {
 	Switches    Switches
 	Folders     []Folder           // for SavedTrust
+	Installed   []string           // resolved folders of skills that were brought in; for SavedTrust
 	Grants      []Grant            // standing ones
 	Bound       Bindings           // variables for the commands of skills
 	Network     []string           // keys, as in Bindings, of skills whose commands may reach the network

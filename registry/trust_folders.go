@@ -16,6 +16,9 @@ type SavedTrust struct {
 	// those with one too.
 	Undecided ProjectTrust
 	Folders   []Folder
+	// Installed are the resolved folders of skills that were brought in from elsewhere: they
+	// are a stranger's text, whatever root they lie in, until a person grants them.
+	Installed map[string]bool
 	// Roots says what a directory's trust is bound to; package source has one. Calls are
 	// not concurrent.
 	Roots interface {
@@ -40,10 +43,13 @@ func (t SavedTrust) Trust(ctx context.Context, i source.Info, s *skill.Skill) (s
 
 // TrustEntry implements EntryTruster.
 func (t SavedTrust) TrustEntry(ctx context.Context, e *source.Entry) (source.Trust, Reason, bool) {
+	i := e.Source
+	if i.Trust == source.Trusted {
+		return source.Untrusted, Reason{}, t.Installed[e.RealDir]
+	}
 	if e.RealDir == "" || t.Undecided == ProjectAlways {
 		return "", Reason{}, false
 	}
-	i := e.Source
 	i.Trust = source.Pending
 	dir := e.RealDir
 	if e.RealFile != "" {

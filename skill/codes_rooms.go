@@ -6,6 +6,8 @@ import "fmt"
 // one meaning wherever it is read. Fixes that depend on the case are written where the
 // diagnostic is made.
 var roomCodes = []CodeSpec{
+	// Lock files of installed skills.
+	{"lock_damaged", LevelWarning, "mend or remove the file, then run deft verify"},
 	// source: places, links, files.
 	{"data_content", LevelError, "give the definition a content"},
 	{"data_effect", LevelWarning, "correct the definition"},

@@ -81,6 +81,7 @@ func armed() {
 //	heard N PATTERN              it wrote that N times so far
 //	slay                         kills it
 //	terminate                    sends it the signal that ends it in order
+//	repositories DIR             a git server over https for what lies below; sets $REPOS
 //	bye CODE                     ends its input and wants that exit code
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -142,6 +143,7 @@ func stories() testscript.Params {
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 			"serve": serve, "asked": asked, "waitasked": waitAsked,
 			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay, "terminate": terminate,
+			"repositories": repositories,
 		},
 	}
 }

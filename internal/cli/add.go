@@ -55,7 +55,7 @@ func addVerb() verb {
 // addJSON is what deft add tells.
 type addJSON struct {
 	Installed []installedJSON `json:"installed"`
-	Refused   []rejectedJSON   `json:"refused"`
+	Refused   []rejectedJSON  `json:"refused"`
 	Found     []foundJSON     `json:"found"` // of --list
 	Written   bool            `json:"written"`
 }
@@ -115,7 +115,12 @@ func (r *run) add(ctx context.Context, o addFlags, args []string) error {
 		}
 		return r.added(doc)
 	}
-	ref, err := install.ParseSource(args[0], install.ParseOptions{
+	return r.addSource(ctx, i, f, o, args[0], choice, doc)
+}
+
+// addSource installs what a person named.
+func (r *run) addSource(ctx context.Context, i *install.Installer, f *install.Fetcher, o addFlags, arg string, choice install.Choice, doc addJSON) error {
+	ref, err := install.ParseSource(arg, install.ParseOptions{
 		Exists: func(p string) bool { return exists(f.Path(p)) }, DefaultHost: r.config.Install.DefaultHost, AllowHTTP: o.allowHTTP,
 	})
 	if err != nil {
@@ -126,7 +131,7 @@ func (r *run) add(ctx context.Context, o addFlags, args []string) error {
 			return err
 		}
 	}
-	got, err := r.fetch(ctx, f, ref, scope)
+	got, err := r.fetch(ctx, f, ref, choice.Scope)
 	if err != nil {
 		return err
 	}
@@ -140,11 +145,11 @@ func (r *run) add(ctx context.Context, o addFlags, args []string) error {
 	if ref.Skill != "" {
 		o.skills = append(o.skills, ref.Skill)
 	}
-	if packs, err = r.choose(packs, o, args[0]); err != nil {
+	if packs, err = r.choose(packs, o, arg); err != nil {
 		return err
 	}
 	if o.frozen {
-		if choice.Expected, err = lockedEntries(scope); err != nil {
+		if choice.Expected, err = lockedEntries(choice.Scope); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/deftskills/deft/install/licence"
 	"github.com/deftskills/deft/install/scan"
 	"github.com/deftskills/deft/internal/lockfile"
+	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/store/blobs"
 )
@@ -238,4 +239,42 @@ func relative(root, at string) (string, error) {
 		rel = "./" + rel
 	}
 	return rel, nil
+}
+
+// personal are the scopes of what is a person's own wherever deft runs.
+func (r *run) personal() []install.Scope {
+	return []install.Scope{install.User(r.dirs.Home, r.dirs.Data), install.Own(r.dirs.Data)}
+}
+
+func (r *run) installLocks() (files []string) {
+	for _, s := range r.personal() {
+		files = append(files, s.Lock)
+	}
+	return files
+}
+
+// installedDirs are the folders of skills that were brought in among the person's own. A
+// lock file that can't be read makes every skill of its folder one of them: which are the
+// person's own can't be told.
+func (r *run) installedDirs() (dirs []string, diags []skill.Diagnostic) {
+	for _, s := range r.personal() {
+		lock, err := install.ReadLock(s.Lock, false)
+		names := []string{}
+		if lock != nil {
+			names = lock.Names()
+		}
+		if err != nil && !errors.Is(err, install.ErrLockNewer) {
+			diags = append(diags, skill.Finding("lock_damaged", s.Lock, "%s", err))
+			entries, _ := os.ReadDir(s.Skills)
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
+		}
+		for _, name := range names {
+			if at, err := filepath.EvalSymlinks(filepath.Join(s.Skills, name)); err == nil {
+				dirs = append(dirs, at)
+			}
+		}
+	}
+	return dirs, diags
 }

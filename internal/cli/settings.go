@@ -80,7 +80,7 @@ type readSettings struct {
 func (r *run) settingsStamp() string {
 	user, project := r.settingsFiles()
 	var out string
-	for _, file := range []string{r.managed, user, project} {
+	for _, file := range append([]string{r.managed, user, project}, r.installLocks()...) {
 		if st, err := os.Stat(file); err == nil {
 			out += fmt.Sprint(st.Size(), " ", st.ModTime().UnixNano(), ";")
 		} else {

@@ -121,6 +121,8 @@ func (d decisions) Decide(ctx context.Context) registry.Decisions {
 		out.Folders = append(out.Folders, registry.Folder{Root: f.Root, Refused: f.Refused})
 	}
 	out.Bound, out.Network = boundBy(c), c.Network
+	out.Installed, diags = d.r.installedDirs()
+	out.Diagnostics = append(out.Diagnostics, diags...)
 	for _, g := range st.Grants {
 		out.Grants = append(out.Grants, registry.Grant{Name: g.Name, Source: g.Source, Tree: g.Tree, Tools: g.AllowedTools, Hooks: g.Hooks != ""})
 	}

@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills",
+		"internal/cli/text", "install", "install/archive", "install/fetch", "install/licence", "store/blobs", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills",
 	},
 	"internal/cli/text": {},
 	"cmd/deft":          {"", "internal/cli"},
