@@ -206,21 +206,26 @@ func isASCII(s string) bool {
 	return true
 }
 
+// appendString writes a text, which is valid UTF-8: all but quotes, backslashes and control
+// characters as it is.
 func appendString(out []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	const plain, short = "\"\\\b\f\n\r\t", `"\bfnrt`
 	out = append(out, '"')
-	for _, r := range s {
-		switch i := strings.IndexRune(plain, r); {
-		case i >= 0:
-			out = append(out, '\\', short[i])
-		case r < 0x20:
-			out = append(out, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-		default:
-			out = utf8.AppendRune(out, r)
+	from := 0
+	for i := range len(s) {
+		if s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
+			continue
+		}
+		out = append(out, s[from:i]...)
+		from = i + 1
+		if k := strings.IndexByte(plain, s[i]); k >= 0 {
+			out = append(out, '\\', short[k])
+		} else {
+			out = append(out, '\\', 'u', '0', '0', hex[s[i]>>4], hex[s[i]&15])
 		}
 	}
-	return append(out, '"')
+	return append(append(out, s[from:]...), '"')
 }
 
 func canonicalNumber(s string) string {

@@ -17,7 +17,7 @@ func TestConstraints(t *testing.T) {
 		where string
 		holds bool
 	}{
-		{"amount<=100", true}, {"amount<100", false}, {"amount>=100.000", true}, {"amount>99.999999999999999999", true},
+		{"amount<=100", true}, {"amount<100", false}, {"amount>100", false}, {"amount>=101", false}, {"amount<=99.9", false}, {"amount>=100", true}, {"amount>=100.000", true}, {"amount>99.999999999999999999", true},
 		{"amount=1e2", true}, {"amount!=100.0", false}, {"amount!=101", true}, {"amount = 100", true},
 		{`amount="100"`, false}, {`amount!="100"`, false}, {"amount<=1e2", true}, {"amount<100.00000000000000000001", true},
 		{"exact=0.1", true}, {"exact<0.1000000000000000001", true}, {"big=9007199254740992", false}, {"big>9007199254740992", true},

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,12 @@ type keeping struct {
 	opened   []Confirmation
 	resolved []Resolution
 	dropped  []string
+	expired  int
+}
+
+func (k *keeping) Expire(ctx context.Context, now time.Time) error {
+	k.expired++
+	return k.Memory.Expire(ctx, now)
 }
 
 func (k *keeping) Open(ctx context.Context, c Confirmation, r Row) error {
@@ -74,6 +81,13 @@ func TestWhatIsKeptOfAQuestion(t *testing.T) {
 	if len(k.dropped) != 1 || k.dropped[0] != "s" {
 		t.Errorf("dropped %v", k.dropped)
 	}
+	if ask(); k.expired != 0 {
+		t.Error("nothing was over")
+	}
+	now = now.Add(confirmFor + 1)
+	if ask(); k.expired != 1 || len(k.Memory.open) != 1 {
+		t.Errorf("expired %d times, %d are open", k.expired, len(k.Memory.open))
+	}
 }
 
 func TestFaultsWithinListsAreFound(t *testing.T) {
@@ -127,6 +141,47 @@ func TestARowNamesCeilingAndReasonsNamePlaces(t *testing.T) {
 		c.Dir = h.work
 		if d := h.gate.Explain(c); !strings.Contains(d.Reason, tt.want) || tt.want == "" && strings.Contains(d.Reason, "outside") {
 			t.Errorf("%s %s: %s", tt.tool, tt.path, d.Reason)
+		}
+	}
+}
+
+func TestWithoutRandomnessNothingIsAsked(t *testing.T) {
+	t.Parallel()
+	for _, bytes := range []int{0, nonceBytes - 1, nonceBytes, 2*nonceBytes - 1} {
+		g, sink := testGate(t, func(o *Options) { o.Rand = strings.NewReader(strings.Repeat("x", bytes)) })
+		d, err := g.Check(t.Context(), call("send", ""))
+		if d.Verdict != Deny || d.Code != CodeUnavailable || !errors.Is(err, ErrUnavailable) || len(sink.rows) != 0 || len(g.(*engine).pending) != 0 {
+			t.Errorf("%d bytes: %+v, %v", bytes, d, err)
+		}
+	}
+	g, _ := testGate(t, func(o *Options) { o.Rand = strings.NewReader(strings.Repeat("x", 2*nonceBytes)) })
+	c := call("note", "")
+	c.Principal = "user"
+	d, _ := g.Check(t.Context(), c)
+	if got, err := g.Answer(t.Context(), Answer{ConfirmID: d.ConfirmID, Nonce: d.Nonce, Session: "s", Reply: Always}); got.Code != CodeUnavailable || err == nil {
+		t.Errorf("a grant without an id: %+v", got)
+	}
+}
+
+func TestOptionsThatMakeNoGate(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Options){
+		"no tools": func(o *Options) { o.Tools = nil }, "no record": func(o *Options) { o.Audit = nil },
+		"auto for typed approval": func(o *Options) { o.Auto = ManualOnly }, "a mode of later": func(o *Options) { o.Mode = "yolo" },
+		"an override that cannot be recorded": func(o *Options) {
+			o.Audit = &memorySink{err: errors.New("disk full")}
+			o.Rules.Overrides = []TierRule{{Tool: "send", Tier: ConfirmOnce, Reason: "r", Layer: UserRules}}
+		},
+	} {
+		o := Options{Tools: testTable(t), Audit: &memorySink{}}
+		change(&o)
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: a gate", name)
+		}
+	}
+	for _, mode := range []Mode{"", Default, Plan, DontAsk} {
+		if g, err := New(Options{Tools: testTable(t), Audit: &memorySink{}, Mode: mode, Auto: AlwaysConfirm}); err != nil || g == nil {
+			t.Errorf("mode %q: %v", mode, err)
 		}
 	}
 }

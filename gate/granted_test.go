@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -224,43 +226,50 @@ func (b brokenStore) Resolve(c context.Context, r Resolution) error {
 	return b.Memory.Resolve(c, r)
 }
 
-func TestAStoreThatFailsRefusesTheCall(t *testing.T) {
+// Whatever keeps a write from being safe, at whichever of them: the call is refused, no use
+// is counted, no question stays open, and no grant exists that was not there before.
+func TestR08NoSpaceDenies(t *testing.T) {
 	t.Parallel()
-	full := errors.New("no space left on device")
-	for name, change := range map[string]func(*brokenStore){
-		"while grants are looked for": func(b *brokenStore) { b.find = full },
-		"while a use is counted":      func(b *brokenStore) { b.use = full },
+	for _, cause := range []error{
+		&os.PathError{Op: "write", Path: "deft.db", Err: syscall.ENOSPC}, &os.PathError{Op: "sync", Path: "deft.db", Err: syscall.EIO},
+		&os.PathError{Op: "open", Path: "deft.db", Err: syscall.EROFS}, errors.New("database is locked"), context.DeadlineExceeded,
 	} {
-		var b brokenStore
-		g, _, m := grantGate(t, nil, testGrant("g", nil))
-		b.Memory = m
-		change(&b)
-		g, _ = testGate(t, func(o *Options) { o.Grants, o.Now = b, at })
-		d, err := g.Check(t.Context(), jobCall("send", ""))
-		if d.Verdict != Deny || d.Code != CodeUnavailable || !errors.Is(err, full) || !errors.Is(err, ErrUnavailable) || m.Grants()[0].Used != 0 {
-			t.Errorf("%s: %s %s, %v", name, d.Verdict, d.Code, err)
+		for name, change := range map[string]func(*brokenStore){
+			"while grants are looked for": func(b *brokenStore) { b.find = cause },
+			"while a use is counted":      func(b *brokenStore) { b.use = cause },
+		} {
+			b := brokenStore{Memory: NewMemory(&memorySink{})}
+			_ = b.Add(testGrant("g", nil))
+			change(&b)
+			g, _ := testGate(t, func(o *Options) { o.Grants, o.Now = b, at })
+			d, err := g.Check(t.Context(), jobCall("send", ""))
+			if d.Verdict != Deny || d.Code != CodeUnavailable || !errors.Is(err, cause) || !errors.Is(err, ErrUnavailable) || b.Memory.Grants()[0].Used != 0 {
+				t.Errorf("%s, %v: %s %s, %v", name, cause, d.Verdict, d.Code, err)
+			}
+			if e := g.Explain(jobCall("send", "{}")); b.find != nil && (e.Code != CodeUnavailable || e.Verdict != Deny) {
+				t.Errorf("explain %s: %s", name, e.Code)
+			}
 		}
-		if e := g.Explain(jobCall("send", "{}")); b.find != nil && e.Code != CodeUnavailable {
-			t.Errorf("explain %s: %s", name, e.Code)
+		b := brokenStore{Memory: NewMemory(&memorySink{}), open: cause}
+		g, _ := testGate(t, func(o *Options) { o.Confirms, o.Now = &b, at })
+		if d, _ := g.Check(t.Context(), call("note", "")); d.Code != CodeUnavailable || d.ConfirmID != "" || len(g.(*engine).pending) != 0 {
+			t.Errorf("a question that is not kept, %v: %+v", cause, d)
 		}
-	}
-	_, _, m := grantGate(t, nil)
-	b := brokenStore{Memory: m, open: full}
-	g, _ := testGate(t, func(o *Options) { o.Confirms, o.Now = &b, at })
-	if d, _ := g.Check(t.Context(), call("note", "")); d.Code != CodeUnavailable || d.ConfirmID != "" {
-		t.Errorf("a question that is not kept: %+v", d)
-	}
-	b.open, b.resolve = nil, full
-	c := call("note", "")
-	c.Principal = "user"
-	d, _ := g.Check(t.Context(), c)
-	a := Answer{ConfirmID: d.ConfirmID, Nonce: d.Nonce, Session: "s", Reply: Always}
-	if got, _ := g.Answer(t.Context(), a); got.Code != CodeUnavailable || len(m.Grants()) != 0 {
-		t.Errorf("an answer that is not kept: %+v", got)
-	}
-	b.resolve = nil
-	if got, _ := g.Answer(t.Context(), a); got.Code != CodeAnsweredTwice || len(m.Grants()) != 0 {
-		t.Errorf("the same answer again: %+v", got)
+		b.open, b.resolve = nil, cause
+		c := call("note", "")
+		c.Principal = "user"
+		d, _ := g.Check(t.Context(), c)
+		a := Answer{ConfirmID: d.ConfirmID, Nonce: d.Nonce, Session: "s", Reply: Always}
+		if got, _ := g.Answer(t.Context(), a); got.Code != CodeUnavailable || got.GrantID != "" || len(b.Memory.Grants()) != 0 {
+			t.Errorf("an answer that is not kept, %v: %+v", cause, got)
+		}
+		b.resolve = nil
+		if got, _ := g.Answer(t.Context(), a); got.Code != CodeAnsweredTwice || len(b.Memory.Grants()) != 0 {
+			t.Errorf("the same answer again, %v: %+v", cause, got)
+		}
+		if d := g.Explain(c); d.Code == CodeRemembered || d.Code == CodeGrant {
+			t.Errorf("%v: what was refused is remembered", cause)
+		}
 	}
 }
 
