@@ -225,6 +225,11 @@ func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 	return s.runner.Run(ctx, s.inner, in)
 }
 
+// Compact shortens the conversation now; see agent.Runner.Compact.
+func (s *Session) Compact(ctx context.Context, in Input) iter.Seq2[Event, error] {
+	return s.runner.Compact(ctx, s.inner, in)
+}
+
 // Plan does everything of a turn that needs no model, and ends it: what is found and
 // ranked, what is started, the prompt, and what the gate says to the tools that the
 // started skills ask for. Skills of session scope stay active.

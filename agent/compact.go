@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/catalog"
 	"github.com/deftskills/deft/internal/tokens"
+	"github.com/deftskills/deft/session"
 )
 
 // compactAt is the share of the model's window, in percent, at which a conversation is
@@ -99,6 +102,32 @@ func (t *turn) compact(req model.Request) bool {
 	c.After = countInput(t.request(false), tokens.Estimate())
 	t.emit(Event{Type: Compacted, Compaction: &c})
 	return true
+}
+
+// Compact shortens the conversation of a session now, whatever room there is: a turn that
+// asks the model for the summary and for nothing else. Text of the input stands for it in
+// the record and reaches no model. A conversation too short for it is left as it is: then
+// no compacted event is told.
+func (r *Runner) Compact(ctx context.Context, s *session.Session, in Input) iter.Seq2[Event, error] {
+	in.shorten = true
+	return r.Run(ctx, s, in)
+}
+
+// shorten is the turn of Compact.
+func (t *turn) shorten() (Stop, error) {
+	if len(t.r.history(t.s.ID())) < 2 {
+		return StopEnd, nil
+	}
+	if err := t.makePlan(nil); err != nil {
+		return t.stopFor(err)
+	}
+	if t.compact(t.request(false)) {
+		return StopEnd, nil
+	}
+	if t.ctx.Err() != nil {
+		return t.stopFor(t.ctx.Err())
+	}
+	return StopModel, errNoSummary
 }
 
 // lastStep parts the messages of a turn before its last step, so that no call loses its

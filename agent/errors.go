@@ -17,6 +17,8 @@ var (
 	// ErrNoModel means that Run was called on a Runner without a model: use Prepare.
 	ErrNoModel = errors.New("no model")
 
+	errNoSummary = errors.New("the model gave no summary; the conversation is as it was")
+
 	errPanic = errors.New("panic")
 	errIdle  = errors.New("the model was silent too long")
 	errTime  = errors.New("the turn's time is used up")

@@ -45,6 +45,8 @@ type Input struct {
 	// Budget bounds the turn; zero fields are the defaults of its origin.
 	Budget Budget
 
+	// shorten says that the turn shortens the conversation and does nothing else.
+	shorten bool
 	// task says that Text is what a skill has a sub-agent do: no person wrote it, so it
 	// starts nothing by name and consents to nothing. stages, family and pool are its parent's.
 	task   bool

@@ -88,6 +88,9 @@ func (t *turn) guarded() (stop Stop, err error) {
 	if t.r.d.Model == nil {
 		return StopOffline, ErrNoModel
 	}
+	if t.in.shorten {
+		return t.shorten()
+	}
 	if err := t.prepare(); err != nil {
 		return t.stopFor(err)
 	}
@@ -116,7 +119,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	said := t.in.Text
-	if t.in.task {
+	if t.in.task || t.in.shorten {
 		said = ""
 	}
 	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: said, Door: textDoor{t}})

@@ -81,6 +81,7 @@ func armed() {
 //	heard N PATTERN              it wrote that N times so far
 //	slay                         kills it
 //	terminate                    sends it the signal that ends it in order
+//	interrupt                    does to it what Ctrl-C does
 //	repositories DIR             a git server over https for what lies below; sets $REPOS
 //	bye CODE                     ends its input and wants that exit code
 func TestStories(t *testing.T) {
@@ -143,7 +144,7 @@ func stories() testscript.Params {
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 			"serve": serve, "asked": asked, "waitasked": waitAsked,
 			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay, "terminate": terminate,
-			"repositories": repositories,
+			"repositories": repositories, "interrupt": interrupt,
 		},
 	}
 }

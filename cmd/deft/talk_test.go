@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -125,6 +126,13 @@ func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(t.cmd.Process.Signal(syscall.SIGTERM))
 }
 
+// interrupt is Ctrl-C.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	t := ts.Value(talkKey{}).(*talk)
+	want(ts, !neg && len(args) == 0 && t.cmd != nil, "interrupt, while a program runs")
+	ts.Check(t.cmd.Process.Signal(os.Interrupt))
+}
+
 // hear waits until what the program writes, after what was heard before, matches.
 func hear(ts *testscript.TestScript, neg bool, args []string) {
 	t := ts.Value(talkKey{}).(*talk)
@@ -174,7 +182,9 @@ func heard(ts *testscript.TestScript, neg bool, args []string) {
 func bye(ts *testscript.TestScript, neg bool, args []string) {
 	t := ts.Value(talkKey{}).(*talk)
 	want(ts, !neg && len(args) == 1 && t.cmd != nil, "bye CODE, while a program runs")
-	ts.Check(t.in.Close())
+	if err := t.in.Close(); !errors.Is(err, os.ErrClosed) { // it may have ended by itself
+		ts.Check(err)
+	}
 	select {
 	case <-t.over:
 	case <-time.After(patience):

@@ -44,6 +44,33 @@ func (a *app) readLine() (string, error) {
 	return strings.TrimSpace(line), err
 }
 
+// spoken is one line of standard input, or why there is none.
+type spoken struct {
+	line string
+	err  error
+}
+
+// nextSaid returns the channel that the next line comes on, and when it was taken from
+// there calls taken. A line that nobody waits for any more, since a turn was cancelled while
+// it asked, is there for whoever waits next: only one reader is ever at work.
+func (a *app) nextSaid() (line <-chan spoken, taken func()) {
+	a.awaiting.Lock()
+	defer a.awaiting.Unlock()
+	if a.awaited == nil {
+		c := make(chan spoken, 1)
+		a.awaited = c
+		go func() { // ends with its line; one that never comes ends with the process
+			line, err := a.readLine()
+			c <- spoken{line, err}
+		}()
+	}
+	return a.awaited, func() {
+		a.awaiting.Lock()
+		a.awaited = nil
+		a.awaiting.Unlock()
+	}
+}
+
 // confirm asks a question of the verb's own, by its key. Without a person and without --yes the
 // answer is a refusal.
 func (r *run) confirm(key string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/deftskills/deft"
@@ -26,19 +27,35 @@ func (r *run) askOnline(ctx context.Context, s *deft.Session, m model.Model, in 
 // turnOnline runs the loop: the answer on standard output as it comes, everything
 // else that happens on standard error.
 func (r *run) turnOnline(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) (askJSON, error) {
-	info := m.Info()
+	v := r.viewer(s, m)
+	err := r.watchTurn(ctx, v, func(ctx context.Context) iter.Seq2[agent.Event, error] { return s.Run(ctx, in) }, nil)
+	return v.doc, err
+}
+
+// viewer makes what shows a turn.
+func (r *run) viewer(s *deft.Session, m model.Model) *viewer {
 	v := &viewer{r: r, skills: s.Snapshot, doc: newAskJSON("online")}
+	info := m.Info()
 	v.doc.Model = info.Provider + "/" + info.Name
+	return v
+}
+
+// watchTurn shows the events of a turn, which hear is told too, and how it ends; hear nil =
+// nobody.
+func (r *run) watchTurn(ctx context.Context, v *viewer, start func(context.Context) iter.Seq2[agent.Event, error], hear func(agent.Event)) error {
 	turn, cancel := context.WithCancel(ctx)
 	defer cancel()
 	turn, done := r.watch(turn, "index")
 	defer done()
 	var failed error
-	for e, err := range s.Run(turn, in) {
+	for e, err := range start(turn) {
 		if e.Type != agent.TurnStarted {
 			done() // what is shown from here on must not share a line with the bar
 		}
 		v.show(e)
+		if hear != nil {
+			hear(e)
+		}
 		if err != nil {
 			failed = err
 		}
@@ -48,17 +65,17 @@ func (r *run) turnOnline(ctx context.Context, s *deft.Session, m model.Model, in
 	}
 	v.endLine()
 	if v.end == nil {
-		return v.doc, failed
+		return failed
 	}
 	v.doc.Stop, v.doc.Answer, v.doc.Elapsed = string(v.end.Stop), v.end.Answer, v.end.Elapsed.Milliseconds()
 	v.doc.Usage = usageJSON{v.end.Usage.Input, v.end.Usage.Output}
 	if ctx.Err() != nil {
-		return v.doc, ctx.Err()
+		return ctx.Err()
 	}
 	if r.out.Closed() {
-		return v.doc, nil
+		return nil
 	}
-	return v.doc, v.outcome(failed)
+	return v.outcome(failed)
 }
 
 // viewer shows the events of one turn.

@@ -27,7 +27,9 @@ func chatVerb() verb {
 		short:   "a conversation: each line of standard input is one turn",
 		long: "Skills that were started stay active, and the model knows what was said before. Changes of\n" +
 			"skills, and what other runs of deft decide meanwhile, count from the next line on. Without a\n" +
-			"model each line gets its plan, as in deft ask --offline. The end of the input ends it.",
+			"model each line gets its plan, as in deft ask --offline. A line that begins with /NAME starts\n" +
+			"that skill; /help lists the conversation's own verbs. Ctrl-C ends a turn, a second one the run.\n" +
+			"The end of the input ends it.",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&o.model, "model", "", "the model, as `PROVIDER/NAME` or scripted:FILE")
 			f.BoolVar(&o.offline, "offline", false, "no model and no network: the plans")
@@ -64,21 +66,62 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.session(ctx, m, auto)
-	if err != nil {
+	c := &conversation{r: r, o: o, auto: auto}
+	if m != nil {
+		c.m = &changeable{now: m}
+	}
+	if err := c.open(ctx); err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = c.s.Close() }()
 	stop, err := r.notice(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	doc := chatJSON{Session: s.ID(), Resumed: r.resumed(s), Turns: []askJSON{}}
+	c.doc = chatJSON{Session: c.s.ID(), Resumed: r.resumed(c.s), Turns: []askJSON{}}
+	if err := c.talk(ctx); err != nil {
+		return err
+	}
+	if r.keeper.close() {
+		r.hintf("%s", r.words.Say("resume.end", c.s.ID()))
+	}
+	if r.globals.json {
+		r.printJSON(c.doc)
+	}
+	return nil
+}
+
+// conversation is a chat under way.
+type conversation struct {
+	r    *run
+	o    askOptions
+	auto gate.Tier
+	m    *changeable // nil = there is none: plans
+	s    *deft.Session
+	doc  chatJSON
+}
+
+// open begins the session.
+func (c *conversation) open(ctx context.Context) (err error) {
+	var m model.Model
+	if c.m != nil {
+		m = c.m
+	}
+	c.s, err = c.r.session(ctx, m, c.auto)
+	return err
+}
+
+// talk takes one line after the other until there is none.
+func (c *conversation) talk(ctx context.Context) error {
+	r := c.r
+	if r.person() != nil {
+		r.hintf("%s", r.words.Say("chat.hello", c.modelName()))
+	}
 	for {
 		line, err := r.nextLine(ctx)
 		if errors.Is(err, io.EOF) || r.out.Closed() {
-			break // nothing is said any more, or nobody reads the answers
+			return nil // nothing is said any more, or nobody reads the answers
 		}
 		if err != nil {
 			return err
@@ -86,44 +129,77 @@ func (r *run) chat(ctx context.Context, o askOptions) error {
 		if line == "" {
 			continue
 		}
-		in := agent.Input{Text: line, Origin: gate.Interactive, Principal: r.principal(), Budget: agent.Budget{Steps: o.maxSteps}}
-		turn, err := r.chatTurn(ctx, s, m, in)
-		if err != nil {
+		over, err := c.take(ctx, line)
+		if over || err != nil {
 			return err
 		}
-		doc.Turns = append(doc.Turns, turn)
 	}
-	if r.keeper.close() {
-		r.hintf("%s", r.words.Say("resume.end", s.ID()))
+}
+
+// take is one line: a verb of the conversation, or a turn.
+func (c *conversation) take(ctx context.Context, line string) (over bool, err error) {
+	word, rest, _ := strings.Cut(line, " ")
+	if name, ok := strings.CutPrefix(word, "/"); ok {
+		if do, ok := chatVerbOf(name); ok {
+			return do(c, ctx, strings.TrimSpace(rest))
+		}
+		if near := closest(name, chatVerbNames(), 1); len(near) > 0 && c.unknown(name) {
+			c.r.hintf("%s", c.r.words.Say("chat.near", "/"+near[0]))
+		}
 	}
-	if r.globals.json {
-		r.printJSON(doc)
+	return false, c.turn(ctx, line)
+}
+
+// unknown reports whether no skill has the name, and it is no path.
+func (c *conversation) unknown(name string) bool {
+	_, err := c.s.Snapshot().Lookup(name)
+	return err != nil && !strings.Contains(name, "/")
+}
+
+// turn runs one turn. What goes wrong with it is said and does not end the conversation;
+// the error is for an end of the whole run. An interrupt ends the turn alone, a second one
+// the run.
+func (c *conversation) turn(ctx context.Context, text string) error {
+	r := c.r
+	in := agent.Input{Text: text, Origin: gate.Interactive, Principal: r.principal(), Budget: agent.Budget{Steps: c.o.maxSteps}}
+	doc, err := c.interruptible(ctx, func(ctx context.Context) (askJSON, error) {
+		if c.m == nil {
+			return r.turnOffline(ctx, c.s, in)
+		}
+		return r.turnOnline(ctx, c.s, c.m, in)
+	})
+	if err != nil {
+		return err
 	}
+	c.doc.Turns = append(c.doc.Turns, doc)
 	return nil
 }
 
-// chatTurn runs one turn. What goes wrong with it is said and does not end the
-// conversation; the error is for an end of the whole run.
-func (r *run) chatTurn(ctx context.Context, s *deft.Session, m model.Model, in agent.Input) (askJSON, error) {
-	turn := func() (askJSON, error) { return r.turnOffline(ctx, s, in) }
-	if m != nil {
-		turn = func() (askJSON, error) { return r.turnOnline(ctx, s, m, in) }
+// interruptible runs a turn.
+func (c *conversation) interruptible(ctx context.Context, turn func(context.Context) (askJSON, error)) (askJSON, error) {
+	r := c.r
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.proc.Divert != nil {
+		defer r.proc.Divert(cancel)()
 	}
-	r.talking = m != nil
-	doc, err := turn()
+	r.talking = c.m != nil
+	doc, err := turn(within)
 	r.talking = false
 	switch {
 	case ctx.Err() != nil:
 		return doc, ctx.Err()
+	case within.Err() != nil:
+		doc.Stop = string(agent.StopCancelled)
+		r.hintf("%s %s", r.err.Paint(safetext.Yellow, "!"), r.words.Say("chat.cancelled"))
 	case err == nil || err == errNegative: // no skill fits: the next line may be about something else
-		return doc, nil
 	case r.globals.json:
-		f := failureOf(err, m != nil)
+		f := failureOf(err, c.m != nil)
 		doc.Stop = orElse(doc.Stop, f.code)
 		r.note(f.exit)
 		r.hintf("%s %s", r.words.Say("error"), f.message)
 	default:
-		r.fail(err, m != nil)
+		r.fail(err, c.m != nil)
 	}
 	return doc, nil
 }
@@ -157,15 +233,7 @@ func (r *run) nextLine(ctx context.Context) (string, error) {
 	if p := r.person(); p != nil {
 		p.Printf("> ")
 	}
-	type read struct {
-		line string
-		err  error
-	}
-	got := make(chan read, 1)
-	go func() { // ends with its line; one that never comes ends with the process
-		line, err := r.readLine()
-		got <- read{line, err}
-	}()
+	next, taken := r.nextSaid()
 	for {
 		select {
 		case <-ctx.Done():
@@ -174,7 +242,8 @@ func (r *run) nextLine(ctx context.Context) (string, error) {
 			if err := r.tell(ctx); err != nil {
 				return "", err
 			}
-		case a := <-got:
+		case a := <-next:
+			taken()
 			if err := r.tell(ctx); err != nil {
 				return "", err
 			}

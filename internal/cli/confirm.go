@@ -62,17 +62,10 @@ func (t terminal) Confirm(ctx context.Context, q agent.Question) (gate.Answer, e
 
 // line reads an answer; a cancelled turn does not wait for it.
 func (t terminal) line(ctx context.Context) (string, error) {
-	type answer struct {
-		line string
-		err  error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		line, err := t.r.readLine()
-		got <- answer{line, err}
-	}()
+	line, taken := t.r.nextSaid()
 	select {
-	case a := <-got:
+	case a := <-line:
+		taken()
 		return a.line, a.err
 	case <-ctx.Done():
 		return "", ctx.Err()

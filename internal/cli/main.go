@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,14 +26,10 @@ func Main(helper string) int {
 	// With a receiver, a write to a closed pipe is an error of that write, not the end
 	// of the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var patience atomic.Int64
-	patience.Store(int64(lastWait))
-	context.AfterFunc(ctx, func() {
-		stop() // a second signal has its default effect
-		time.AfterFunc(time.Duration(patience.Load()), func() { os.Exit(int(Interrupted)) })
-	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	i := interrupts{patience: lastWait}
+	defer i.watch(cancel)()
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = string(os.PathSeparator)
@@ -44,7 +40,80 @@ func Main(helper string) int {
 		Args: os.Args[1:], Environ: os.Environ(), Dir: dir, GOOS: runtime.GOOS,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinTerminal: terminal(os.Stdin), StdoutTerminal: terminal(os.Stdout), StderrTerminal: terminal(os.Stderr),
-		Width: width, Now: time.Now, Helper: helper, Patience: func(d time.Duration) { patience.Store(int64(d)) },
+		Width: width, Now: time.Now, Helper: helper, Divert: i.divert, Patience: i.wait,
 		OpenTerminal: func() (io.Writer, error) { return os.OpenFile("/dev/tty", os.O_WRONLY, 0) },
 	}))
+}
+
+// interrupts are the signals that end the run, unless something else is to end first.
+type interrupts struct {
+	mu    sync.Mutex
+	first func() // what the next interrupt calls instead; nil = nothing
+	mark  int    // of whoever set it
+
+	patience time.Duration // how long the run may take to end
+}
+
+// wait sets how long the run may take to end.
+func (i *interrupts) wait(d time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.patience = d
+}
+
+// divert has the next interrupt call f, once, until restored.
+func (i *interrupts) divert(f func()) (restore func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.mark++
+	i.first = f
+	mine := i.mark
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.mark == mine {
+			i.first = nil
+		}
+	}
+}
+
+// take returns what was diverted to, and forgets it.
+func (i *interrupts) take() func() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f := i.first
+	i.first = nil
+	return f
+}
+
+// watch ends the run by cancel at the first signal that nothing else is for. The signal
+// after that one has its default effect.
+func (i *interrupts) watch(cancel func()) (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-c:
+				if f := i.take(); f != nil && s == os.Interrupt {
+					f()
+					continue
+				}
+				signal.Stop(c)
+				i.mu.Lock()
+				patience := i.patience
+				i.mu.Unlock()
+				time.AfterFunc(patience, func() { os.Exit(int(Interrupted)) })
+				cancel()
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(c)
+		close(done)
+	}
 }

@@ -48,8 +48,11 @@ type Process struct {
 	// standard error leads elsewhere; nil = there is none.
 	OpenTerminal func() (io.Writer, error)
 	Now          func() time.Time
-	Managed      string // the settings file of whoever runs the machine; "" = that of the system
-	Helper       string // what confines commands: the result of deft.Helper; empty = nothing does
+	// Divert has the next interrupt call f instead of ending the run, once, until restored;
+	// nil = interrupts end the run.
+	Divert  func(f func()) (restore func())
+	Managed string // the settings file of whoever runs the machine; "" = that of the system
+	Helper  string // what confines commands: the result of deft.Helper; empty = nothing does
 	// Patience says how long a run may take to end after an interrupt; nil = as it likes.
 	Patience func(time.Duration)
 }
@@ -84,6 +87,9 @@ type app struct {
 	limit   *io.LimitedReader // of in, for each line
 	words   text.Words
 	exit    Exit
+
+	awaiting sync.Mutex
+	awaited  chan spoken // the line that is read now; nil = none is
 
 	boxOnce   sync.Once
 	confining *sandbox.Box // see box
