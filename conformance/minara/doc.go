@@ -16,5 +16,11 @@
 //	keywords_test.go    KW: when a keyword hits
 //	stages_test.go      ST: inference, signals, what the gate makes of stages
 //	tiers_test.go       TG: tiers, grants, answers, previews
+//	signals_test.go     SG: signals, preloads, placement
+//	blocks_test.go      PT: the blocks of a prompt over many turns
+//	agents_test.go      AG: definitions of agents
+//	scenarios_test.go   SN: scenarios
+//	pages_test.go       CD: the pages of a catalog
+//	store_test.go       both kinds of database, and replicas of the queue; alarm_test.go: a scripted turn
 //	engine_test.go      the whole program, for lines that need it; prompt_test.go: a prompt
 package minara
