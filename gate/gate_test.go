@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -426,7 +427,7 @@ func TestFileSinkAppendsWholeLines(t *testing.T) {
 	src, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(src)), "\n")
 	var last Row
-	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Tool != "c" {
+	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Tool != "c" || bytes.Contains(src, []byte("\n\n")) {
 		t.Errorf("got %q", src)
 	}
 	sink.torn = true

@@ -121,7 +121,7 @@ func (f *facts) asking() []ActiveSkill {
 }
 
 // plainWord is a word that means itself in a rule.
-var plainWord = regexp.MustCompile(`^[\pL\pN_./=+@%,:-]+$`)
+var plainWord = regexp.MustCompile(`^[\pL\pN_./=+@%,-]+$`)
 
 // alwaysGrant is a grant for what the session would remember: the tool, in the same
 // directories, with the same programs and first words, at the same host. nil where that
@@ -132,17 +132,21 @@ func (f *facts) alwaysGrant() *Grant {
 		return nil
 	}
 	var rules []string
-	add := func(format string, args ...any) {
-		if r := fmt.Sprintf(format, args...); !slices.Contains(rules, r) {
+	plain := true
+	add := func(format, text string) {
+		for word := range strings.SplitSeq(text, " ") {
+			plain = plain && plainWord.MatchString(word)
+		}
+		if r := fmt.Sprintf(format, text); !slices.Contains(rules, r) {
 			rules = append(rules, r)
 		}
 	}
 	for _, t := range s.files {
-		tool := "Read"
+		format := "Read(/%s/*)"
 		if t.write {
-			tool = "Write"
+			format = "Write(/%s/*)"
 		}
-		add("%s(/%s)", tool, path.Join(path.Dir(t.plain), "*"))
+		add(format, path.Dir(t.plain))
 	}
 	if s.call.Host != "" {
 		add("WebFetch(domain:%s)", s.call.Host)
@@ -158,13 +162,7 @@ func (f *facts) alwaysGrant() *Grant {
 		Principal: f.call.Principal, Tool: f.call.Tool, Rule: strings.Join(rules, " ; "), OtherArgs: OtherAny,
 		Workspace: f.workspace, SkillHash: skill.Digest(f.tool.Mark),
 	}
-	for _, r := range rules {
-		spec := strings.TrimSuffix(r[strings.IndexByte(r, '(')+1:len(r)-1], "*")
-		if slices.ContainsFunc(strings.Split(spec, " "), func(w string) bool { return !plainWord.MatchString(w) }) {
-			return nil
-		}
-	}
-	if !f.coveredBy(g) {
+	if !plain || !f.coveredBy(g) {
 		return nil
 	}
 	return &g
