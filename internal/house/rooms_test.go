@@ -191,7 +191,7 @@ func TestLibraryPullsInNothingHeavy(t *testing.T) {
 func TestRootPackageLeavesAdaptersToTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t, "-deps", ".") {
-		for _, heavy := range []string{"anthropic-sdk-go", "openai-go", "spf13/cobra"} {
+		for _, heavy := range []string{"anthropic-sdk-go", "openai-go", "spf13/cobra", "jackc/pgx", "modernc.org/sqlite", "pressly/goose", "riverqueue"} {
 			if strings.Contains(p.ImportPath, heavy) {
 				t.Errorf("package deft pulls in %s", p.ImportPath)
 			}
