@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"time"
 
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/fault"
@@ -53,7 +55,7 @@ func (i *Installer) Apply(ctx context.Context, p *Plan, a Answers) ([]Done, erro
 	if len(ready) == 0 {
 		return out, nil
 	}
-	err := i.locked(ctx, "add", func() error {
+	err := i.locked(ctx, "add", p.choice.Scope, func() error {
 		for _, it := range ready {
 			done, err := i.apply(ctx, p, it)
 			if err != nil {
@@ -84,7 +86,7 @@ func (a Answers) answer(ctx context.Context, it *Item) error {
 }
 
 // locked runs f as the only process that installs, after unfinished changes were ended.
-func (i *Installer) locked(ctx context.Context, verb string, f func() error) (err error) {
+func (i *Installer) locked(ctx context.Context, verb string, s Scope, f func() error) (err error) {
 	if err := os.MkdirAll(i.o.State, 0o700); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
@@ -96,7 +98,21 @@ func (i *Installer) locked(ctx context.Context, verb string, f func() error) (er
 	if err := i.recover(ctx); err != nil {
 		return err
 	}
+	i.sweep(s.Skills)
 	return f()
+}
+
+// sweep removes what a process that was killed had only begun to stage.
+func (i *Installer) sweep(dir string) {
+	entries, _ := os.ReadDir(dir) // a folder that can't be read fails where it is written
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") || !strings.Contains(e.Name(), ".deft-new-") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && i.o.Now().Sub(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // intent is a change that has begun: enough to end it, or to take it back.

@@ -66,7 +66,7 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 // Remove takes skills away. Edited ones go where what is replaced lies, for a person to
 // find again.
 func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
-	return i.locked(ctx, "remove", func() error {
+	return i.locked(ctx, "remove", s, func() error {
 		for _, r := range list {
 			if r.Missing {
 				continue
@@ -108,7 +108,7 @@ func (i *Installer) forget(n intent) error {
 // Repair restores what verify found missing: files, links and, from the folder itself,
 // contents that the store lost.
 func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []Status) error {
-	return i.locked(ctx, "verify", func() error {
+	return i.locked(ctx, "verify", s, func() error {
 		lock, err := ReadLock(s.Lock, s.Name == "project")
 		if err != nil {
 			return err
