@@ -165,6 +165,12 @@ type Options struct {
 	Observe agent.Observe
 
 	Record gate.Sink // keeps every decision of the gate; nil = they are not kept
+	// Grants is consent that a person gave in advance, Confirms keeps the gate's questions;
+	// nil = there are those alone that come up, for as long as a session lasts.
+	Grants   gate.GrantStore
+	Confirms gate.ConfirmStore
+	// History keeps what becomes of turns, skills and tool calls; nil = it is not kept.
+	History agent.Recorder
 
 	// Places are directories that are no sources and that Explain looks at too.
 	Places []source.Place

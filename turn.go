@@ -135,6 +135,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	door, err := gate.New(gate.Options{
 		Tools: table, Audit: e.o.record(), Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Dialect: e.o.Dialect, Paths: paths,
 		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
+		Grants: e.o.Grants, Confirms: e.o.Confirms, Redact: gate.Redactor{Values: e.vault.Hide},
 	})
 	if err != nil {
 		return nil, err
@@ -147,6 +148,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		Granted: func(r *registry.Record) bool { return e.granted(context.WithoutCancel(ctx), r) },
 		Drift:   func(r *registry.Record) []string { return e.Drift(context.WithoutCancel(ctx), r) },
 	}
+	journal := e.journal(&of)
 	of = up.inherit(of, w.view.Snapshot)
 	s.access = of.Access
 	if s.inner, s.resumed, err = e.openSession(ctx, o, of); err != nil {
@@ -156,7 +158,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep, Redact: e.vault.Hide,
-		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside,
+		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside, Record: e.o.History, Journal: journal,
 		Placement: w.place.name, Placed: w.place.able, Pending: s.pending, Scenarios: e.newScenarios(ctx, o, up),
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 		Log: e.o.log(), Observe: e.o.Observe,
@@ -334,6 +336,16 @@ func (o Options) record() gate.Sink {
 		return unrecorded{}
 	}
 	return o.Record
+}
+
+// journal has a session note what becomes of its skills, where there is a history for it.
+func (e *Engine) journal(of *session.Options) *agent.Journal {
+	if e.o.History == nil {
+		return nil
+	}
+	j := &agent.Journal{}
+	of.Audit = j.Note
+	return j
 }
 
 // unrecorded keeps nothing.

@@ -99,8 +99,10 @@ func (t *turn) group(g []*pending) {
 		e.Code, e.Output, e.IsError, e.Elapsed = p.result.Code, p.text(), p.result.IsError, elapsed[p.index]
 		t.seen(p, elapsed)
 		t.writeResult(model.Result{CallID: p.call.ID, Text: e.Output, IsError: e.IsError})
+		t.recordCall(p, e.Output, e.Elapsed)
 		t.emit(Event{Type: ToolFinished, Call: e})
 	}
+	t.flush()
 	t.tellChanges(before, t.s.Active())
 }
 
@@ -174,7 +176,7 @@ func (t *turn) admit(p *pending) {
 	}
 	call := t.callOf(p, word)
 	d := t.check(p.ctx, call)
-	p.args = d.Args
+	p.args, p.judged = d.Args, d
 	t.emit(Event{Type: GateDecided, Call: p.decided(d)})
 	if d.Verdict == gate.Ask {
 		call.Args = d.Args
@@ -182,6 +184,7 @@ func (t *turn) admit(p *pending) {
 			d = t.confirm(p, call, d)
 		}
 	}
+	p.judged.Verdict, p.judged.Code = d.Verdict, d.Code
 	if d.Verdict != gate.Allow {
 		p.settle(d.Code, d.Reason, hints[d.Code])
 	}
@@ -288,6 +291,7 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 			c.Fork = t.carryOut
 		}
 		run, ctx := t.handler(p), p.ctx
+		p.started = t.r.d.Now()
 		go func() {
 			from := t.r.d.Now()
 			res := t.r.invoke(ctx, run, c)
@@ -317,6 +321,7 @@ func (t *turn) handle(calls []*pending) map[int]time.Duration {
 	t.inbox.serve()
 	for _, p := range calls {
 		if _, came := elapsed[p.index]; !came {
+			p.lost = true
 			p.settle(codeCancelled, "The turn was cancelled while this ran; what it did is not known.", "")
 		}
 	}

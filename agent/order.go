@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/command"
@@ -30,6 +31,9 @@ type pending struct {
 	ctx     context.Context  // with span; nil = it was settled before it was looked at
 	span    span             // of the call
 	via     string           // the tool through which it was called; "" = directly
+	judged  gate.Decision    // the last word on it
+	started time.Time        // of its handler; zero = it did not run
+	lost    bool             // the handler never came back
 }
 
 // text is the result with what hooks added.

@@ -84,4 +84,10 @@ func (o *Turn) Call(calls ...model.Call) []model.Result {
 }
 
 // End ends the turn and what is active for it alone. It is idempotent.
-func (o *Turn) End() { o.t.release() }
+func (o *Turn) End() {
+	o.t.release()
+	o.t.recordEnd(&End{Stop: StopEnd})
+}
+
+// Kept says why the record of the turn is not whole; nil = it is so far.
+func (o *Turn) Kept() error { return o.t.rec.err }

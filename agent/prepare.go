@@ -51,6 +51,7 @@ func (t *turn) makePlan(preload []route.Preload) error {
 	t.r.eyes.planned(t.ctx, plan)
 	t.log(slog.LevelDebug, "skills were ranked", "skills/router", "routed", "hits", len(plan.Route.Hits), "fit", string(plan.Route.Fit))
 	t.emit(Event{Type: Routed, Route: &t.plan.Route})
+	t.recordBegin()
 	t.emit(Event{Type: CatalogRendered, Catalog: &t.plan.Catalog})
 	return nil
 }
@@ -237,6 +238,7 @@ func (r *Runner) Prepare(ctx context.Context, s *session.Session, in Input) (Pre
 		return true
 	})
 	t.plans = true
+	defer t.flush()
 	defer t.release()
 	if err := t.begin(); err != nil {
 		return p, err

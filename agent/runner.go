@@ -61,6 +61,11 @@ type Deps struct {
 	Keeper Keeper
 	Aside  func(ctx context.Context) []Entry
 
+	// Record keeps what becomes of the turns, with what the session notes in Journal; nil =
+	// nothing is kept. Both are of one session.
+	Record  Recorder
+	Journal *Journal
+
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.
 	Confirmer Confirmer

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,7 @@ type turn struct {
 	answer    string
 	scenarios []route.Scenario
 	boundary  string // of the signal's payload in the prompt
+	rec       recording
 }
 
 // run is the frame of a turn: whatever happens inside, the turn layer goes, open
@@ -122,7 +124,7 @@ func (t *turn) begin() error {
 	if t.in.task || t.in.shorten {
 		said = ""
 	}
-	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: said, Door: textDoor{t}})
+	turn, err := t.s.Begin(t.parent, session.TurnInput{Text: said, Door: textDoor{t}, Trace: t.trace})
 	if err != nil {
 		return err
 	}
@@ -218,8 +220,9 @@ func (t *turn) finish(stop Stop, err error) {
 	t.watched(stop, end.Code)
 	t.log(slog.LevelInfo, "a turn ended", "agent/loop", "turn_finished", "stop", string(stop), "code", end.Code, "elapsed_ms", end.Elapsed.Milliseconds())
 	t.writeEnd(end)
+	t.recordEnd(end)
 	if err == nil && t.turn != nil {
-		err = t.r.kept.err
+		err = cmp.Or(t.r.kept.err, t.rec.err)
 	}
 	if t.gone {
 		return

@@ -25,6 +25,6 @@
 //   - dialects.go: what a dialect does its own way
 //   - tools.go: the table of registered tools; args.go and canonical.go: their arguments
 //   - paths.go, protected.go: which files a file tool may touch and at what tier
-//   - record.go: rows and the append-only file they go to
+//   - record.go: rows, and what keeps them
 //   - chain.go: how rows hang together; redact.go, redact.txt: what no record may hold
 package gate

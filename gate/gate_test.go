@@ -1,13 +1,10 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -395,57 +392,5 @@ func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 	cancel()
 	if got, _ := g.Check(ctx, call("skill", "")); got.Code != CodeUnavailable {
 		t.Errorf("cancelled: %s", got.Code)
-	}
-}
-
-func TestFileSinkAppendsWholeLines(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "state", "gate.jsonl")
-	sink, err := OpenFileSink(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sink.Record(t.Context(), Row{Tool: "a"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := sink.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := sink.Record(t.Context(), Row{Tool: "b"}); err == nil {
-		t.Error("a closed file took a row")
-	}
-	f, _ := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	_, _ = f.WriteString(`{"torn":`)
-	_ = f.Close()
-	if sink, err = OpenFileSink(path); err != nil {
-		t.Fatal(err)
-	}
-	defer sink.Close()
-	if err := sink.Record(t.Context(), Row{Tool: "c"}); err != nil {
-		t.Fatal(err)
-	}
-	src, _ := os.ReadFile(path)
-	lines := strings.Split(strings.TrimSpace(string(src)), "\n")
-	var last Row
-	if len(lines) != 3 || json.Unmarshal([]byte(lines[2]), &last) != nil || last.Tool != "c" || bytes.Contains(src, []byte("\n\n")) {
-		t.Errorf("got %q", src)
-	}
-	sink.torn = true
-	_, _ = sink.file.WriteString(`{"half`)
-	if err := sink.Record(t.Context(), Row{Tool: "d"}); err != nil {
-		t.Fatal(err)
-	}
-	src, _ = os.ReadFile(path)
-	lines = strings.Split(strings.TrimSpace(string(src)), "\n")
-	if json.Unmarshal([]byte(lines[len(lines)-1]), &last) != nil || last.Tool != "d" {
-		t.Errorf("a row after a torn one is lost: %q", lines[len(lines)-1])
-	}
-	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %s", info.Mode())
-	}
-	link := filepath.Join(t.TempDir(), "link")
-	_ = os.Symlink(path, link)
-	if _, err := OpenFileSink(link); err == nil {
-		t.Error("a link was opened")
 	}
 }

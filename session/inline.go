@@ -27,6 +27,7 @@ type Commands struct {
 // CommandEvent is the record of one command of a text. Command is as its author wrote it,
 // without the arguments of a request; Hash is of what was to run, arguments included.
 type CommandEvent struct {
+	Trace   string // of the turn; "" = none
 	Session string
 	Turn    int
 	Address string
@@ -75,7 +76,7 @@ func (t *Turn) expand(ctx context.Context, r Request, c *candidate, values comma
 	if host.Audit != nil {
 		o.Audit = func(ctx context.Context, out command.Outcome) error {
 			return host.Audit(ctx, CommandEvent{
-				Session: t.s.id, Turn: t.number, Address: c.act.Address, Digest: c.act.Digest, Hash: digestOf(out.Command), Outcome: out,
+				Session: t.s.id, Turn: t.number, Trace: t.trace, Address: c.act.Address, Digest: c.act.Digest, Hash: digestOf(out.Command), Outcome: out,
 			})
 		}
 	}

@@ -81,4 +81,6 @@ type TurnInput struct {
 	// Door decides on the commands of texts that are loaded in this turn; nil = each would
 	// have to be asked about, and so none runs.
 	Door Door
+	// Trace is the trace id of the turn, for the record of commands; "" = none.
+	Trace string
 }

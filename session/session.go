@@ -105,7 +105,7 @@ func (s *Session) Begin(ctx context.Context, in TurnInput) (*Turn, error) {
 		s.Touch(PathWords(in.Text)...)
 	}
 	s.turns++
-	s.turn = &Turn{s: s, snap: s.pinned, number: s.turns, text: in.Text, door: in.Door, failures: map[string]int{}, ready: map[string]bool{}}
+	s.turn = &Turn{s: s, snap: s.pinned, number: s.turns, text: in.Text, door: in.Door, trace: in.Trace, failures: map[string]int{}, ready: map[string]bool{}}
 	return s.turn, nil
 }
 

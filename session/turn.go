@@ -24,6 +24,7 @@ type Turn struct {
 	number int
 	text   string
 	door   Door // for commands of texts; nil = nobody can be asked
+	trace  string
 
 	resumes bool // a former session's skills are made active again: nothing runs
 

@@ -82,6 +82,11 @@ type Happened struct {
 	Turn *Instance
 }
 
+// Writable says why nothing could be written now. It makes the database where there is none.
+func (s *Store) Writable(ctx context.Context) error {
+	return s.write(ctx, "audit.insert", func(*tx) error { return errUnchanged })
+}
+
 // Append adds rows about skills, all or none.
 func (a Audit) Append(ctx context.Context, rows ...AuditRow) error {
 	return a.Keep(ctx, Happened{Skills: rows})

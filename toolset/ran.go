@@ -25,6 +25,9 @@ type RunResult struct {
 	Survivors int    `json:"survivors"`
 }
 
+// TimedOut reports whether it was stopped at its deadline.
+func (g RunResult) TimedOut() bool { return g.Reason == string(sandbox.TimedOut) }
+
 // ran is a result as texts; most is how many bytes of each stream were kept.
 func ran(res command.Result, most int64) RunResult {
 	text := func(stream []byte) string {

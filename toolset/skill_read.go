@@ -65,6 +65,7 @@ func (t *readTool) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	r.rec = rec
 	out, err := r.run(ctx)
+	out.Meta.ReadOf, out.Meta.Read = rec.Address, r.path
 	if c.Turn.Drifted(rec.Address) {
 		out.Text = "untrusted: the files of this skill changed after it was trusted.\n" + out.Text
 	}

@@ -106,6 +106,8 @@ type Meta struct {
 	Truncated bool
 	Activated []string // names of skills that this call activated
 	Wrote     []string // files that this call wrote, as the call named them
+	ReadOf    string   // address of the skill of which this call read a file; "" = none
+	Read      string   // that file, relative to the skill
 	Confirmed bool     // the model claimed consent, which counts for nothing and belongs in a log
 }
 

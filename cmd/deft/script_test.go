@@ -74,6 +74,10 @@ func armed() {
 //	                             addresses and keys of every provider
 //	waitasked                    until the server has been asked something
 //	asked PATTERN                some request to the server matches; ! none does
+//	rows [KIND]                  decisions of the gate, or other entries of deft audit,
+//	                             that are new since the last rows: lines of JSON in
+//	                             $WORK/rows
+//	patch FILE OLD NEW           every OLD in FILE becomes NEW, of the same length
 //	talk PROGRAM ARGS…           starts it beside the story, with a pipe for its input
 //	say TEXT                     writes it a line
 //	hear PATTERN                 waits until what it writes matches, from where the
@@ -131,6 +135,7 @@ func stories() testscript.Params {
 			env.Setenv(atOnce())
 			box := &modelServer{}
 			env.Values[serverKey{}] = box
+			env.Values[rowsKey{}] = &seenRows{map[string]bool{}}
 			setUpTalk(env)
 			env.Defer(func() {
 				if box.server != nil {
@@ -142,7 +147,7 @@ func stories() testscript.Params {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
-			"serve": serve, "asked": asked, "waitasked": waitAsked,
+			"serve": serve, "asked": asked, "waitasked": waitAsked, "rows": rows, "patch": patch,
 			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay, "terminate": terminate,
 			"repositories": repositories, "interrupt": interrupt,
 		},

@@ -74,7 +74,7 @@ func (r *run) options() deft.Options {
 		o.MiniMax.Selected, _ = builtin.Selection(list, false)
 	}
 	if r.verb.effects.runsCode && !r.writing.dryRun {
-		o.Record = r
+		o.Record, o.Grants, o.Confirms, o.History = ledger{r}, ledger{r}, ledger{r}, ledger{r}
 	}
 	o.Web = &toolset.WebOptions{Private: c.Web.PrivateHosts}
 	o.Memories, o.AgentTexts = notes{r}, r.keptAgents

@@ -81,7 +81,7 @@ func (r *run) build(c model.Choice) (model.Model, error) {
 // session opens the conversation of one ask.
 func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft.Session, error) {
 	if m != nil && !r.writing.dryRun {
-		if _, err := r.sink(r.recordFile()); err != nil {
+		if err := r.recordable(ctx); err != nil {
 			return nil, err // before a provider is asked
 		}
 	}

@@ -176,7 +176,7 @@ func (a *app) start(ctx context.Context, v *verb, args []string) {
 		ctx, cancel = context.WithTimeout(ctx, a.globals.timeout)
 		defer cancel()
 	}
-	if err == nil && len(v.below) > 0 {
+	if err == nil && v.run == nil {
 		err = a.showHelp(v)
 	} else if err == nil {
 		err = v.run(ctx, r, args)
@@ -273,9 +273,9 @@ type run struct {
 	saved   []store.SkillState
 	// followed are the switches that were handed on, by their former keys.
 	followed map[string]store.SkillState
-	keeper   *keeper                   // of the conversation; nil = none is kept
-	former   *former                   // the conversation that goes on; nil = it is a new one
-	records  map[string]*gate.FileSink // what is recorded, by file; guarded by recording
+	keeper   *keeper     // of the conversation; nil = none is kept
+	former   *former     // the conversation that goes on; nil = it is a new one
+	gate     *store.Gate // of the store; guarded by recording
 
 	servers servers
 
@@ -291,9 +291,6 @@ func (r *run) close() error {
 	r.keeper.close()
 	if r.store != nil {
 		errs = append(errs, r.store.Close())
-	}
-	for _, sink := range r.records {
-		errs = append(errs, sink.Close())
 	}
 	return errors.Join(errs...)
 }

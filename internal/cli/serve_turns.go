@@ -40,7 +40,7 @@ func (r *run) newTurns(ctx context.Context, o askOptions, log *slog.Logger) (*tu
 	} else if _, err := r.build(t.choice); err != nil {
 		return nil, err // better now than at the first firing
 	}
-	if _, err := r.sink(r.recordFile()); err != nil {
+	if err := r.recordable(ctx); err != nil {
 		return nil, err
 	}
 	e, err := r.open(ctx)

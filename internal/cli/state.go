@@ -30,8 +30,8 @@ func (r *run) storeName() string {
 	return name
 }
 
-// openStore opens the state, once a run. A verb that does not declare writes, and a
-// dry run, cannot change it.
+// openStore opens the state, once a run. A verb that declares neither writes nor that it
+// runs code, which is recorded, and a dry run, cannot change it.
 func (r *run) openStore(ctx context.Context) (*store.Store, error) {
 	r.opening.Lock() // a conversation's watcher asks beside its turns
 	defer r.opening.Unlock()
@@ -39,7 +39,7 @@ func (r *run) openStore(ctx context.Context) (*store.Store, error) {
 		return r.store, nil
 	}
 	s, err := store.Open(ctx, store.Options{
-		DB: r.database(), ReadOnly: !r.verb.effects.writes || r.writing.dryRun, NoMigrate: r.replica(),
+		DB: r.database(), ReadOnly: !r.verb.effects.writes && !r.verb.effects.runsCode || r.writing.dryRun, NoMigrate: r.replica(),
 		Release: build().Version, Verb: r.verb.name, Now: r.proc.Now,
 	})
 	if err != nil {

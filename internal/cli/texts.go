@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/command"
@@ -13,8 +11,6 @@ import (
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/internal/shellcmd"
-	"github.com/deftskills/deft/session"
-	"github.com/deftskills/deft/skill"
 )
 
 // commandJSON is what became of one command of a text. Reason is "" where it gave its
@@ -119,70 +115,4 @@ func (t terminal) text(q agent.Question) string {
 		return t.r.words.Say("confirm.skill", safetext.Clip(safetext.Line(q.For.Name), 64), safetext.Line(q.For.Address), safetext.Line(q.For.Dir))
 	}
 	return t.r.words.Say("confirm.text", safetext.Clip(safetext.Line(q.For.Address), 64), safetext.Line(q.For.Dir), q.Line)
-}
-
-// recordFile is where the gate's decisions are kept, and commandsFile what became of the
-// commands of texts.
-func (r *run) recordFile() string   { return filepath.Join(r.dirs.State, "gate.jsonl") }
-func (r *run) commandsFile() string { return filepath.Join(r.dirs.State, "commands.jsonl") }
-
-// sink opens a file of records, once a run.
-func (r *run) sink(file string) (*gate.FileSink, error) {
-	r.recording.Lock()
-	defer r.recording.Unlock()
-	if s := r.records[file]; s != nil {
-		return s, nil
-	}
-	s, err := gate.OpenFileSink(file)
-	if err != nil {
-		return nil, fail(Damaged, "gate_record", "%s", err).hinted("hint.record")
-	}
-	if r.records == nil {
-		r.records = map[string]*gate.FileSink{}
-	}
-	r.records[file] = s
-	return s, nil
-}
-
-// Record implements gate.Sink: a run that decides nothing makes no file.
-func (r *run) Record(ctx context.Context, row gate.Row) error {
-	s, err := r.sink(r.recordFile())
-	if err != nil {
-		return err
-	}
-	return s.Record(ctx, row)
-}
-
-// commandRow is the record of one command of a text. It holds no argument of a request.
-type commandRow struct {
-	Time    time.Time      `json:"ts"`
-	Session string         `json:"session"`
-	Turn    int            `json:"turn"`
-	Skill   string         `json:"skill"`
-	Digest  skill.Digest   `json:"digest"`
-	Line    int            `json:"line"`
-	Command string         `json:"command"` // as its author wrote it
-	Hash    skill.Digest   `json:"hash"`    // of what was to run
-	Reason  command.Reason `json:"reason"`
-	Rule    string         `json:"rule"`
-	Level   sandbox.Level  `json:"level"`
-	Ran     bool           `json:"ran"`
-	Exit    int            `json:"exit"`
-	MS      int64          `json:"ms"`
-	Bytes   int            `json:"bytes"`
-	Stderr  string         `json:"stderr"`
-}
-
-// recordCommand keeps what became of one command of a text.
-func (r *run) recordCommand(ctx context.Context, e session.CommandEvent) error {
-	s, err := r.sink(r.commandsFile())
-	if err != nil {
-		return err
-	}
-	o := e.Outcome
-	return s.Append(ctx, commandRow{
-		Time: r.proc.Now().UTC(), Session: e.Session, Turn: e.Turn, Skill: e.Address, Digest: e.Digest, Line: o.Line,
-		Command: o.Written, Hash: e.Hash, Reason: o.Reason, Rule: o.Rule, Level: o.Level, Ran: o.Ran, Exit: o.Exit,
-		MS: o.Duration.Milliseconds(), Bytes: o.Bytes, Stderr: o.Stderr,
-	})
 }

@@ -18,7 +18,7 @@ func verbs() []verb {
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(), docsVerb(),
-		configVerb(), migrateVerb(), gateVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
+		configVerb(), migrateVerb(), gateVerb(), grantsVerb(), auditVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
 
