@@ -21,6 +21,8 @@ import (
 type lintOptions struct {
 	hosts       []string
 	strict, fix bool
+	tools       string // a file
+	known       hostTools
 }
 
 func lintVerb() verb {
@@ -33,6 +35,7 @@ func lintVerb() verb {
 		flags: func(f *pflag.FlagSet) {
 			f.StringArrayVar(&o.hosts, "for", nil, "the rules of `HOST`; may be repeated; default deft")
 			f.BoolVar(&o.strict, "strict", false, "a warning fails too")
+			f.StringVar(&o.tools, "tools", "", "what the host registers, `FILE` of {\"tools\": [NAME], \"keys\": {PROVIDER: VARIABLE}}")
 			f.BoolVar(&o.fix, "fix", false, "apply the repairs that need no judgement")
 		},
 		run: func(ctx context.Context, r *run, args []string) error { return r.lint(ctx, o, args) },
@@ -79,6 +82,9 @@ func parsed(in skill.Input) *skill.Skill {
 func (r *run) lint(ctx context.Context, o lintOptions, args []string) error {
 	profiles, err := profilesOf(o.hosts)
 	if err != nil {
+		return err
+	}
+	if o.known, err = r.readHostTools(o.tools); err != nil {
 		return err
 	}
 	var names []string
@@ -213,7 +219,7 @@ func (r *run) lintTogether(ctx context.Context, files []lintFile, seen []skill.L
 }
 
 func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions, seen *[]skill.Linted) (lintFile, error) {
-	diags, in := r.judge(shown, profiles)
+	diags, in := r.judge(shown, profiles, o.known)
 	f := lintFile{Path: shown, Fixed: []string{}}
 	if o.fix && in != nil {
 		moved, err := r.repair(&f, *in)
@@ -222,7 +228,7 @@ func (r *run) lintOne(shown string, profiles []skill.Profile, o lintOptions, see
 		}
 		if len(f.Fixed) > 0 && !r.writing.dryRun {
 			f.Path = moved
-			diags, in = r.judge(moved, profiles)
+			diags, in = r.judge(moved, profiles, o.known)
 		}
 	}
 	f.Diagnostics = append([]skill.Diagnostic{}, diags...)
@@ -290,7 +296,7 @@ func (r *run) folder(shown string) string {
 
 // judge gives the verdicts of the profiles and the advice on one skill; the input
 // is nil when there was nothing to judge. Equal findings are one.
-func (r *run) judge(shown string, profiles []skill.Profile) ([]skill.Diagnostic, *skill.Input) {
+func (r *run) judge(shown string, profiles []skill.Profile, known hostTools) ([]skill.Diagnostic, *skill.Input) {
 	var diags []skill.Diagnostic
 	add := func(list []skill.Diagnostic) {
 		for _, d := range list {
@@ -314,6 +320,8 @@ func (r *run) judge(shown string, profiles []skill.Profile) ([]skill.Diagnostic,
 	}
 	s := parsed(in)
 	o := skill.LintOptions{Path: in.Path, FileName: in.FileName, Tokens: tokens.O200k().Count}
+	o.Dialect = skill.Dialect(r.globals.dialect)
+	known.into(&o)
 	if root, err := os.OpenRoot(r.folder(shown)); err == nil {
 		defer root.Close()
 		o.FS = root.FS()
