@@ -243,7 +243,8 @@ func (t *turn) confirm(p *pending, call gate.Call, d gate.Decision) gate.Decisio
 	if t.ctx.Err() != nil {
 		return refuse("cancelled", "the turn was cancelled")
 	}
-	answer, err := t.r.d.Confirmer.Confirm(t.ctx, Question{Call: call, Decision: d, Tool: p.spec, Active: t.behalf(), For: p.of})
+	q := Question{Call: call, Decision: d, Tool: p.spec, Active: t.behalf(), For: p.of, Diff: t.difference(p, call)}
+	answer, err := t.r.d.Confirmer.Confirm(t.ctx, q)
 	var got gate.Decision
 	switch {
 	case t.ctx.Err() != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -37,6 +38,25 @@ func (t *turn) handler(p *pending) func(context.Context, toolset.Call) (toolset.
 		const text = "Nothing was done: confirm counts only for what was shown in an earlier turn. Call without confirm and let the person see it."
 		return toolset.Result{Text: errorText(codePreview, text, ""), Code: codePreview, IsError: true}, nil
 	}
+}
+
+// difference is what a call that changes a file would change, for the question about it; ""
+// where the tool cannot say, or not all of it.
+func (t *turn) difference(p *pending, call gate.Call) (text string) {
+	tool, ok := p.tool.(toolset.Differ)
+	if !ok {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			text = "" // the call itself will say what is the matter
+		}
+	}()
+	res, err := tool.Diff(t.ctx, toolset.Call{ID: call.ID, Input: call.Args, Turn: t.turn, Snapshot: t.turn.Snapshot()})
+	if err != nil || res.IsError || res.Code != "" || res.Meta.Truncated || t.r.d.Redact(res.Text) != res.Text {
+		return ""
+	}
+	return res.Text
 }
 
 // previewed is what a preview and its confirmation have in common, and whether the call is

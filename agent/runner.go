@@ -169,6 +169,7 @@ type Question struct {
 	Decision gate.Decision
 	Tool     toolset.Spec
 	Active   []session.Activation // on whose behalf it may be
+	Diff     string               // of a call that changes a file: what it would change; "" = not known
 	Agents   []string             // the sub-agents that ask, the outermost first: skill and kind; nil = the turn itself
 
 	// For is the skill whose text wants the command run while it is loaded, at Line of its

@@ -100,11 +100,34 @@ func (t terminal) show(p *safetext.Printer, q agent.Question) {
 	t.starts(p, q)
 	t.parts(p, q)
 	t.confined(p, q)
-	t.arguments(p, q.Call.Args)
+	t.arguments(p, q.Call.Args, replaces(q.Diff))
+	difference(p, q.Diff)
 }
 
-// arguments prints all of a call's arguments, sorted by name.
-func (t terminal) arguments(p *safetext.Printer, raw json.RawMessage) {
+// replaces reports whether a difference says all that the texts of a call do, and what was
+// there before.
+func replaces(diff string) bool { return diff != "" && !strings.HasPrefix(diff, "--- /dev/null") }
+
+// difference prints what a file would become, line by line.
+func difference(p *safetext.Printer, diff string) {
+	if !replaces(diff) {
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(diff, "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "-"):
+			p.Printf("  %s\n", p.Paint(safetext.Red, line))
+		case strings.HasPrefix(line, "+"):
+			p.Printf("  %s\n", p.Paint(safetext.Green, line))
+		default:
+			p.Printf("  %s\n", line)
+		}
+	}
+}
+
+// arguments prints all of a call's arguments, sorted by name; changed = but for those that a
+// difference shows.
+func (t terminal) arguments(p *safetext.Printer, raw json.RawMessage, changed bool) {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(raw, &args) != nil {
 		p.Printf("  %s\n", string(raw))
@@ -116,6 +139,9 @@ func (t terminal) arguments(p *safetext.Printer, raw json.RawMessage) {
 	}
 	sort.Strings(keys)
 	for _, k := range keys {
+		if changed && (k == "content" || k == "edits") {
+			continue
+		}
 		var text string
 		var edits []map[string]any
 		switch {

@@ -95,7 +95,7 @@ func (t terminal) together(p *safetext.Printer, q agent.Question) {
 	t.confined(p, q)
 	for _, one := range q.Together {
 		p.Printf("  %s, %s: %s\n", t.text(one), one.Decision.Tier.String(), one.Decision.Reason)
-		t.arguments(p, one.Call.Args)
+		t.arguments(p, one.Call.Args, false)
 	}
 }
 
