@@ -284,7 +284,7 @@ func TestNoFiringIsLostOrRunTwice(t *testing.T) {
 			kills := 0
 			for seen := 0; seen < n*3/4; {
 				// Each kill waits for progress, so that a slow machine is not starved by it.
-				next := min(len(f.model.Requests())+max(n/10, 4), n*3/4)
+				next := min(len(f.model.Requests())+max(n/40, 6), n*3/4)
 				f.await("turns begin", func() bool {
 					seen = len(f.model.Requests())
 					return seen >= next || f.count(jobs.Queued, jobs.Running) == 0
