@@ -68,7 +68,14 @@ func (t *turns) prepare(ctx context.Context, turn jobs.Turn) (jobs.Prepared, err
 	if err != nil {
 		return jobs.Prepared{}, err
 	}
-	o := deft.SessionOptions{StrictStages: t.r.config.Policy.StrictStages, Project: t.project}
+	o := deft.SessionOptions{StrictStages: t.r.config.Policy.StrictStages, Project: t.project, Placement: turn.Definition.Placement}
+	if id := turn.Definition.Agent; id != "" {
+		d, err := t.engine.Agent(ctx, id)
+		if err != nil {
+			return jobs.Prepared{}, err
+		}
+		o.Agent = &d
+	}
 	if !t.none {
 		if o.Model, err = t.r.build(t.choice); err != nil {
 			return jobs.Prepared{}, err
