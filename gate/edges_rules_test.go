@@ -1,0 +1,150 @@
+package gate
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deftskills/deft/skill"
+)
+
+func TestATableOfRulesIsCounted(t *testing.T) {
+	t.Parallel()
+	row := func(rule, command, want string) string { return rule + "\t\"" + command + "\"\t" + want + "\twhy\n" }
+	friction := row("allow Bash(git:*)", "touch x", "allow")
+	fine := strings.Repeat(row("allow Bash(git:*)", "git push", "allow"), 9)
+	for name, tt := range map[string]struct {
+		rows                     string
+		allows, unsafe, friction int
+		passes                   bool
+	}{
+		"nothing":                     {"", 0, 0, 0, true},
+		"asked as wanted":             {row("allow Bash(git:*)", "touch x", "ask"), 0, 0, 0, true},
+		"denied as wanted":            {row("deny Bash(git:*)", "git push", "deny"), 0, 0, 0, true},
+		"allowed where asked":         {row("allow Bash(git:*)", "git push", "ask"), 0, 1, 0, false},
+		"allowed where denied":        {row("allow Bash(git:*)", "git push", "deny"), 0, 1, 0, false},
+		"asked where denied":          {row("ask Bash(git:*)", "git push", "deny"), 0, 1, 0, false},
+		"denied where asked":          {row("deny Bash(git:*)", "git push", "ask"), 0, 0, 0, true},
+		"asked where allowed":         {friction, 1, 0, 1, false},
+		"one of ten":                  {fine + friction, 10, 0, 1, true},
+		"more than one of ten":        {fine + friction + friction, 11, 0, 2, false},
+		"one of ten, and an open one": {fine + friction + row("allow Bash(git:*)", "git push", "ask"), 10, 1, 1, false},
+	} {
+		got, err := CheckTable(strings.NewReader("rule\tcommand\tverdict\twhy\n"+tt.rows), ShellEnv{Dir: "/p"})
+		if err != nil || got.Allows != tt.allows || got.Unsafe != tt.unsafe || got.Friction != tt.friction || got.Passes() != tt.passes {
+			t.Errorf("%s: %+v, passes %v, %v", name, got, got.Passes(), err)
+		}
+	}
+	for _, bad := range []string{"allow Bash\t\"ls\"\n", "allow Bash\tls\task\n", "allow Bash\t\"ls\"\tmaybe\n"} {
+		if _, err := CheckTable(strings.NewReader("rule\n"+bad), ShellEnv{}); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if got, err := CheckTable(strings.NewReader("rule\nallow Bash(ls)\t\"ls\"\tallow\n"), ShellEnv{}); err != nil || got.Allows != 1 {
+		t.Errorf("without a reason: %+v, %v", got, err)
+	}
+}
+
+func TestRulesOfSkillsAndFoldersForOthers(t *testing.T) {
+	t.Parallel()
+	set := RuleSet{Rules: ParseRules("allow Skill(a) ; ask Skill(b) ; deny Skill(c) ; deny note ; deny Read(secret/**) ; allow Read(src/**) ; ask Read(ask/**) ; deny Read")}
+	set.Rules = append(set.Rules, Rule{Verdict: Deny, Text: "deny Read(", Err: errWant})
+	var names []string
+	for _, r := range set.ForSkills() {
+		names = append(names, r.ForSkill())
+	}
+	if !slices.Equal(names, []string{"a", "c"}) {
+		t.Errorf("for skills: %v", names)
+	}
+	project := RuleSet{Rules: ParseRules("allow Skill(a) ; deny Skill(c)")}
+	for i := range project.Rules {
+		project.Rules[i].Layer = ProjectRules
+	}
+	if got := project.ForSkills(); len(got) != 1 || got[0].ForSkill() != "c" {
+		t.Errorf("of a folder that nobody trusts: %v", got)
+	}
+	project.ProjectTrusted = true
+	if got := project.ForSkills(); len(got) != 2 {
+		t.Errorf("of a trusted folder: %v", got)
+	}
+	h := newRuleHouse(t, nil)
+	p := PathPolicy{Workspace: h.work, Home: h.home}
+	with, without := set.ReadDenied(p), RuleSet{}.ReadDenied(p)
+	for path, want := range map[string][2]bool{
+		"secret/a": {true, false}, "src/a": {false, false}, "ask/a": {false, false}, "src/link/a": {true, false}, "~/.ssh/id": {true, true}, "a.txt": {false, false},
+	} {
+		if got := [2]bool{with(path), without(path)}; got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
+
+var errWant = ParseRule("deny Read(").Err
+
+func TestRulesAreNamedWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	r := NewRule(Deny, "note")
+	for want, change := range map[string]func(*Rule){
+		`"deny note"`: func(*Rule) {}, `"deny note" (user)`: func(r *Rule) { r.Layer = UserRules },
+		`"deny note" (user, c.yaml:7)`: func(r *Rule) { r.Layer, r.File, r.Line = UserRules, "c.yaml", 7 }, `"note" of skill "k"`: func(r *Rule) { r.skill = "k" },
+	} {
+		one := r
+		change(&one)
+		if one.String() != want {
+			t.Errorf("%s, want %s", one, want)
+		}
+		if want != `"deny note"` && (one.same(r) || r.same(one)) {
+			t.Errorf("%s is the same as %s", one, r)
+		}
+		if !one.same(one) {
+			t.Errorf("%s is another than itself", one)
+		}
+	}
+	if got := EvalBash(ParseRules("allow Bash(git:*)"), "touch a; rm b", ShellEnv{}); !strings.Contains(got.Reason, "touch") {
+		t.Errorf("not the first fault is told: %s", got.Reason)
+	}
+}
+
+func TestRestrictingListsForTheShell(t *testing.T) {
+	t.Parallel()
+	h := newRuleHouse(t, nil)
+	for _, tt := range []struct {
+		list, command string
+		named         bool
+	}{
+		{"Bash", "eval $x; touch a > b", true}, {"Bash", "unclosed (", true}, {"Bash(git:*)", "git push", true}, {"Bash(git:*)", "unclosed (", false},
+		{"Bash(git:*)", "git push; touch x", false}, {"Bash(git:*)", "git push | head", true}, {"Bash(git:*)", "head a.txt", false},
+		{"Bash(git:*)", "LANG=C git push", true}, {"Bash(git:*)", "LD_PRELOAD=x git push", false}, {"Bash(git:*)", "LANG=$x git push", false}, {"Bash(git:*)", "LANG+=x git push", false},
+		{"Bash(git:*)", "LANG=C", false}, {"Bash(git:*)", "LANG=C; git push", true}, {"Bash(git:*)", "timeout 5 git push", true}, {"Bash(git:*)", "timeout --odd 5 git push", false},
+		{"Bash(git:*)", "$git push", false}, {"Bash(git:*)", "~/git push", false}, {"Bash(git:*)", "'' push", false}, {"Bash(git:*)", "git push > src/x", false},
+		{"Bash(git:*) Write(src/**)", "git push > src/x", true}, {"Bash(git:*) Write(src/**)", "git push > x", false}, {"Bash(git:*)", "f() { git push; }", false},
+		{"Bash(git push:*)", "git \"$x\"", false}, {"Bash(git) ( Bash(go:*)", "go build", true}, {"Bash(git) ( Read", "go build", false}, {"Read", "git push", false},
+		{"Bash(./.claude/skills/pub/scripts/pub.sh:*)", "./.claude/skills/pub/scripts/pub.sh now", true}, {"Bash(git:*)", "./.claude/skills/pub/scripts/pub.sh now", false},
+	} {
+		c := h.bash(tt.command)
+		c.Skills = []ActiveSkill{{Name: "k", Mode: Restrict, Granted: true, Dir: filepath.Join(h.work, ".claude/skills/pub"), Allow: skill.ToolList{Declared: true, Entries: splitList(tt.list)}}}
+		if d := h.gate.Explain(c); (d.Code != CodeSkillRefuses) != tt.named {
+			t.Errorf("%s, %q: %s (%s)", tt.list, tt.command, d.Code, d.Reason)
+		}
+	}
+}
+
+// splitList parts entries at blanks outside parentheses.
+func splitList(list string) []string {
+	var out []string
+	depth, word := 0, ""
+	for _, c := range list {
+		switch {
+		case c == ' ' && depth == 0:
+			out, word = append(out, word), ""
+			continue
+		case c == '(' && word != "":
+			depth++
+		case c == ')':
+			depth--
+		}
+		word += string(c)
+	}
+	return append(out, word)
+}
