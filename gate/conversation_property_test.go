@@ -113,6 +113,8 @@ func (k *talk) check() {
 	tool, known := k.table.Tool(c.Tool)
 	autonomous := c.Origin.Autonomous()
 	switch {
+	case !means(d, k.g.o.Auto):
+		k.t.Fatalf("%s of tier %s is %s %q", d.Code, d.Tier, d.Verdict, d.BypassedBy)
 	case known && d.Tier < tool.Tier:
 		k.t.Fatalf("%s was lowered to %s", c.Tool, d.Tier)
 	case d.Verdict == Allow && d.Tier == ManualOnly:
@@ -173,6 +175,8 @@ func (k *talk) answer() {
 	k.wrote(d)
 	made := len(k.m.Grants()) - grants
 	switch {
+	case !means(d, 0):
+		k.t.Fatalf("%s is %s", d.Code, d.Verdict)
 	case d.Verdict == Allow && (forged != "" || k.done[q.ConfirmID] || !waits):
 		k.t.Fatalf("a forged or replayed answer was heard: %+v", a)
 	case d.Verdict == Allow && !slices.Contains(q.Replies, a.Reply):
