@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/deftskills/deft/internal/fault"
 )
@@ -18,6 +19,7 @@ type Aside struct {
 	Switches int    // saved into the new file
 	Profiles int
 	Choices  int
+	Rows     int // of conversations, notes and what happened
 }
 
 // SetAside moves a damaged database to damaged/NAME-<UTC time> beside it and starts a
@@ -43,7 +45,8 @@ func (s *file) setAside(ctx context.Context) (Aside, error) {
 			return nil
 		}
 		st := s.salvage(ctx)
-		if err := s.buildAnew(ctx, st); err != nil {
+		rows, err := s.buildAnew(ctx, st)
+		if err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -53,7 +56,7 @@ func (s *file) setAside(ctx context.Context) (Aside, error) {
 		if err != nil {
 			return err
 		}
-		a = Aside{moved, len(st.Switches), len(st.Profiles), len(st.Choices)}
+		a = Aside{moved, len(st.Switches), len(st.Profiles), len(st.Choices), rows}
 		if err := fault.Err("damage.move"); err != nil {
 			return err
 		}
@@ -69,17 +72,17 @@ func (s *file) setAside(ctx context.Context) (Aside, error) {
 func (s *file) salvagePath() string { return s.path + ".salvaged" }
 
 // buildAnew writes what was salvaged into a database of its own, complete on disk
-// when it returns.
-func (s *file) buildAnew(ctx context.Context, st State) error {
+// when it returns the number of rows that are not of the state.
+func (s *file) buildAnew(ctx context.Context, st State) (rows int, err error) {
 	path := s.salvagePath()
 	if err := removeDatabase(path); err != nil {
-		return err
+		return 0, err
 	}
 	o := s.o
 	o.NoMigrate = false
 	fresh, err := openFile(o, path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	fresh.migrations, fresh.latest = s.migrations, s.latest
 	anew := &Store{o: o, b: fresh}
@@ -101,11 +104,64 @@ func (s *file) buildAnew(ctx context.Context, st State) error {
 		}
 		return putLocations(c, "", st.Locations)
 	})
+	if err == nil {
+		rows, err = s.salvageRows(ctx, anew)
+	}
 	err = errors.Join(err, fresh.close())
 	if err == nil {
 		err = os.Remove(fresh.lockPath)
 	}
-	return err
+	return rows, err
+}
+
+// told are the tables whose rows are taken out of a damaged database as they are: what
+// conversations there were, what was noted, what happened. Their rows have no sums of
+// their own, so that none is here which lets something be done (grants, questions, jobs,
+// agents); chains of decisions stay in the damaged file, where they can be verified as far
+// as they go.
+func told() []string { return []string{"sessions", "memories", "skill_audit", "tool_events"} }
+
+// salvageRows copies the rows that can be read. What cannot be is left behind, and so is
+// what the schema refuses.
+func (s *file) salvageRows(ctx context.Context, anew *Store) (n int, err error) {
+	damaged, err := s.reader(ctx, s.path, url.Values{"mode": {"ro"}})
+	if err != nil {
+		return 0, nil
+	}
+	defer damaged.Close()
+	err = anew.write(ctx, "state.save", func(tx *tx) error {
+		for _, table := range told() {
+			n += copyRows(ctx, damaged, tx, table)
+		}
+		return ctx.Err()
+	})
+	return n, err
+}
+
+func copyRows(ctx context.Context, from querier, to *tx, table string) (n int) {
+	rows, err := from.QueryContext(ctx, "SELECT * FROM "+table)
+	if err != nil {
+		return 0 // of an older schema, or beyond reading
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return 0
+	}
+	values, dest := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	for i, name := range columns {
+		columns[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	insert := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	for rows.Next() && rows.Scan(dest...) == nil {
+		if _, err := to.ExecContext(ctx, insert, values...); err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // finishAside brings a database that was built anew into its place, if the damaged

@@ -91,6 +91,10 @@ func TestDamagedStateTrustsNothingAndKeepsDenies(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	want := fill(t, s)
+	for name, body := range map[string]string{"a": "one", "b": "two"} {
+		_, err := s.Memories("/w", "me").Keep(t.Context(), name, body, 10)
+		must(t, err)
+	}
 	must(t, s.Close())
 	damageRow(t, s.Path())
 	damaged, err := os.ReadFile(s.Path())
@@ -121,11 +125,14 @@ func TestDamagedStateTrustsNothingAndKeepsDenies(t *testing.T) {
 	other := reopen(t, s.Path()) // holds the old file open
 	_, _ = other.Load(ctx)
 	a, err := s.SetAside(ctx)
-	if err != nil || a.Switches != 2 || a.Profiles != 1 || a.Choices != 1 {
+	if err != nil || a.Switches != 2 || a.Profiles != 1 || a.Choices != 1 || a.Rows != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if moved, err := os.ReadFile(a.Moved); err != nil || !bytes.Equal(moved, damaged) || !strings.HasPrefix(a.Moved, filepath.Join(filepath.Dir(s.Path()), "damaged", "deft.db-2")) {
 		t.Errorf("%s: %v", a.Moved, err)
+	}
+	if notes, err := s.Memories("/w", "me").All(ctx); err != nil || notes["a"] != "one" || notes["b"] != "two" {
+		t.Errorf("notes %v, %v", notes, err)
 	}
 	for _, s := range []*Store{s, other} {
 		if diff := cmp.Diff(want, load(t, s), decisions()); diff != "" {
