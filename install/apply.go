@@ -356,6 +356,13 @@ func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err 
 	if err := lock.Write(n.Scope.Lock); err != nil {
 		return nil, err
 	}
+	note, err := i.publish(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		notes = append(notes, note)
+	}
 	return notes, i.putAside(n)
 }
 

@@ -34,7 +34,7 @@ func newMachine(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	m := &machine{
-		t: t, dir: dir, scope: install.User(filepath.Join(dir, "home"), filepath.Join(dir, "data")),
+		t: t, dir: dir, scope: install.User(filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "home", ".agents")),
 		agents:  []install.Agent{{ID: "agent", User: filepath.Join(dir, "home", ".agent", "skills")}},
 		fetcher: &install.Fetcher{Home: filepath.Join(dir, "home"), Dir: dir},
 	}

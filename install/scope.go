@@ -14,21 +14,26 @@ type Scope struct {
 	Root   string // what relative paths of its records are relative to
 	Skills string // the folder of the canonical copies
 	Lock   string
+	Public string // a lock file of other installers, brought along where it is there; "" = none
 }
 
 // Project is the scope of a work tree.
 func Project(root string) Scope {
-	return Scope{"project", root, filepath.Join(root, ".agents", "skills"), filepath.Join(root, LockFile)}
+	return Scope{Name: "project", Root: root, Skills: filepath.Join(root, ".agents", "skills"), Lock: filepath.Join(root, LockFile), Public: filepath.Join(root, publicProject)}
 }
 
-// User is the scope of a person: data is deft's data directory.
-func User(home, data string) Scope {
-	return Scope{"user", home, filepath.Join(home, ".agents", "skills"), filepath.Join(data, LockFile)}
+// User is the scope of a person: data is deft's data directory, public the folder of the
+// lock file of other installers.
+func User(home, data, public string) Scope {
+	return Scope{
+		Name: "user", Root: home, Skills: filepath.Join(home, ".agents", "skills"), Lock: filepath.Join(data, LockFile),
+		Public: filepath.Join(public, publicUser),
+	}
 }
 
 // Own is the scope of skills for deft alone.
 func Own(data string) Scope {
-	return Scope{"deft", data, filepath.Join(data, "skills"), filepath.Join(data, "own-"+LockFile)}
+	return Scope{Name: "deft", Root: data, Skills: filepath.Join(data, "skills"), Lock: filepath.Join(data, "own-"+LockFile)}
 }
 
 // Agent is a client into whose folders skills are linked.

@@ -49,7 +49,7 @@ func (r *run) scope(o installFlags) (install.Scope, error) {
 	case o.project, !o.global && exists(filepath.Join(root, ".git")):
 		return install.Project(root), nil
 	}
-	return install.User(r.dirs.Home, r.dirs.Data), nil
+	return r.userScope(), nil
 }
 
 // allAgents is the table of clients with the paths of this machine.
@@ -241,9 +241,17 @@ func relative(root, at string) (string, error) {
 	return rel, nil
 }
 
+func (r *run) userScope() install.Scope {
+	public := filepath.Join(r.dirs.Home, ".agents")
+	if state := r.env("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		public = filepath.Join(state, "skills")
+	}
+	return install.User(r.dirs.Home, r.dirs.Data, public)
+}
+
 // personal are the scopes of what is a person's own wherever deft runs.
 func (r *run) personal() []install.Scope {
-	return []install.Scope{install.User(r.dirs.Home, r.dirs.Data), install.Own(r.dirs.Data)}
+	return []install.Scope{r.userScope(), install.Own(r.dirs.Data)}
 }
 
 func (r *run) installLocks() (files []string) {
