@@ -201,6 +201,9 @@ func (i *Installer) provenance(p *Plan, it Item) Provenance {
 		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
 		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
 	}
+	if was, err := ReadProvenance(it.Target); err == nil {
+		prov.History = was.after(prov.Tree)
+	}
 	if i.o.Scanner != nil {
 		prov.Scan = &ScanSummary{Rules: it.Scan.Rules, Blocking: it.Scan.Blocking, Complete: it.Scan.Complete, Accepted: p.choice.Accept}
 	}

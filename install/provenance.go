@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/deftskills/deft/install/licence"
@@ -34,6 +35,27 @@ type Provenance struct {
 	Installer  string          `json:"installer"`
 	Mode       string          `json:"mode"`
 	Unverified bool            `json:"unverified,omitempty"` // its source names no digest
+	History    []Former        `json:"history,omitempty"`    // what was here before, the newest last
+}
+
+// Former is a version that was installed before. The store still has its files.
+type Former struct {
+	Source  Origin       `json:"source"`
+	Tree    skill.Digest `json:"tree"`
+	Licence string       `json:"licence,omitempty"`
+	At      time.Time    `json:"installed_at"`
+}
+
+// maxHistory is how many former versions can be gone back to.
+const maxHistory = 5
+
+// after is the history of what replaces p.
+func (p Provenance) after(next skill.Digest) []Former {
+	h := slices.Clone(p.History)
+	if p.Tree != "" && p.Tree != next {
+		h = append(h, Former{p.Source, p.Tree, p.Licence.SPDX, p.At})
+	}
+	return h[max(0, len(h)-maxHistory):]
 }
 
 // ScanSummary is what the scanner said of the bytes that were installed.

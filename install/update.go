@@ -169,7 +169,7 @@ func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, list []
 func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
 	u := Updated{Name: o.Name, State: "updated"}
 	c.Scope, c.Copy, c.Pin = s, o.entry.Mode == "copy", o.entry.Pin
-	c.Agents = slices.DeleteFunc(slices.Clone(agents), func(a Agent) bool { return !slices.Contains(o.entry.Agents, a.ID) })
+	c.Agents = chosen(agents, o.entry.Agents)
 	local, err := treeAt(ctx, filepath.Join(s.Skills, o.Name))
 	if err != nil {
 		return u, err

@@ -222,11 +222,17 @@ func (r *run) carryOut(ctx context.Context, i *install.Installer, got *install.F
 	if err != nil {
 		return err
 	}
+	return r.applyPlan(ctx, i, plan, c.Expected != nil, doc)
+}
+
+// applyPlan does what a plan says, or nothing of it where a lock has to be kept to and
+// one skill does not.
+func (r *run) applyPlan(ctx context.Context, i *install.Installer, plan *install.Plan, exactly bool, doc *addJSON) (err error) {
 	for _, n := range plan.Notes {
 		r.hintf("%s", n)
 	}
 	done := make([]install.Done, 0, len(plan.Items))
-	frozen := c.Expected != nil && slices.ContainsFunc(plan.Items, func(it install.Item) bool { return it.Refused != nil })
+	frozen := exactly && slices.ContainsFunc(plan.Items, func(it install.Item) bool { return it.Refused != nil })
 	if r.writing.dryRun || frozen {
 		for _, it := range plan.Items {
 			done = append(done, install.Done{Item: it, Links: it.Links})

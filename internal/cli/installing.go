@@ -164,7 +164,7 @@ var installExits = []struct {
 	{install.ErrMissing, Partial}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged}, {blobs.ErrDamaged, Damaged},
 	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
-	{install.ErrUnresolved, Negative},
+	{install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
 }
 
 // reasonExits are those of why one skill was not installed.
