@@ -155,7 +155,6 @@ type reading struct {
 	kept    bool    // its request has reached the model
 	request piece
 	now     []piece // of the open turn
-	results map[string]json.RawMessage
 	state   json.RawMessage
 	texts   []json.RawMessage
 }
@@ -164,7 +163,7 @@ type reading struct {
 type piece struct {
 	data    json.RawMessage
 	text    *string // instead of data: what the person said
-	results map[string]json.RawMessage
+	results []json.RawMessage
 }
 
 func (r *reading) take(e Entry) error {
@@ -187,13 +186,10 @@ func (r *reading) take(e Entry) error {
 			r.request, r.kept = piece{text: &text}, true
 		}
 	case EntryMessage:
-		r.now = append(r.now, piece{data: e.Data, results: map[string]json.RawMessage{}})
+		r.now = append(r.now, piece{data: e.Data})
 	case EntryResult:
-		var head struct {
-			Call string `json:"call"`
-		}
-		if err = json.Unmarshal(e.Data, &head); err == nil && len(r.now) > 0 {
-			r.now[len(r.now)-1].results[head.Call] = e.Data
+		if n := len(r.now) - 1; n >= 0 {
+			r.now[n].results = append(r.now[n].results, e.Data)
 		}
 	case EntryCompacted:
 		var c compactedEntry
@@ -289,18 +285,21 @@ func (r *reading) restoreTexts(patches []session.Saved) error {
 	return nil
 }
 
-func (r *reading) answers(calls []model.Call, results map[string]json.RawMessage) ([]model.Result, error) {
-	out := make([]model.Result, 0, len(calls))
-	for _, c := range calls {
-		src, ok := results[c.ID]
-		if !ok {
-			r.t.Cancelled = append(r.t.Cancelled, c.ID)
-			out = append(out, model.Result{CallID: c.ID, Text: unknownResult, IsError: true})
-			continue
-		}
+func (r *reading) answers(calls []model.Call, results []json.RawMessage) ([]model.Result, error) {
+	known := map[string]resultEntry{}
+	for _, src := range results {
 		var a resultEntry
 		if err := json.Unmarshal(src, &a); err != nil {
 			return nil, fmt.Errorf("transcript: a result: %w", err)
+		}
+		known[a.Call] = a
+	}
+	out := make([]model.Result, 0, len(calls))
+	for _, c := range calls {
+		a, ok := known[c.ID]
+		if !ok {
+			r.t.Cancelled = append(r.t.Cancelled, c.ID)
+			a = resultEntry{Text: unknownResult, IsError: true}
 		}
 		out = append(out, model.Result{CallID: c.ID, Text: a.Text, IsError: a.IsError})
 	}

@@ -97,14 +97,7 @@ func (e fileEvents) Open(ctx context.Context, session string) (EventWriter, erro
 	if err != nil {
 		return nil, e.say(err)
 	}
-	w := &fileWriter{e: e, l: l}
-	for _, err := range applog.Read(e.path(session), e.options(session)) {
-		if err != nil {
-			return nil, errors.Join(e.say(err), l.Close())
-		}
-		w.last++
-	}
-	return w, nil
+	return &fileWriter{e: e, l: l}, nil
 }
 
 // say wraps the sentinels of this package around those of the log.
@@ -168,9 +161,8 @@ func (e fileEvents) Delete(ctx context.Context, session string) error {
 }
 
 type fileWriter struct {
-	e    fileEvents
-	l    *applog.Log
-	last int64
+	e fileEvents
+	l *applog.Log
 }
 
 // Append implements EventWriter.
@@ -191,7 +183,6 @@ func (w *fileWriter) Append(ctx context.Context, events ...Event) error {
 	if err := w.l.Append(lines...); err != nil {
 		return w.e.say(err)
 	}
-	w.last += int64(len(events))
 	return nil
 }
 
@@ -202,7 +193,7 @@ func (w *fileWriter) Sync() error {
 	return nil
 }
 
-func (w *fileWriter) Last() int64  { return w.last }
+func (w *fileWriter) Last() int64  { return w.l.Count() }
 func (w *fileWriter) Close() error { return w.l.Close() }
 
 func (w *fileWriter) Torn() string {

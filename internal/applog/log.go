@@ -86,6 +86,7 @@ type Log struct {
 	size   int64 // of the file that is written
 	closed int64 // bytes of the closed parts
 	parts  int
+	count  int64 // of records in all parts
 	torn   *Torn
 	broken error // a write failed and could not be taken back
 	done   bool
@@ -123,12 +124,23 @@ func (l *Log) open() error {
 			return err
 		}
 		l.parts, l.closed = l.parts+1, l.closed+n
+		src, err := l.o.disk.read(part(l.path, l.parts))
+		if err != nil {
+			return err
+		}
+		good, err := scan(part(l.path, l.parts), src, l.o.head(), l.counts)
+		if err == nil && good < int64(len(src)) {
+			err = &DamageError{part(l.path, l.parts), good} // it was whole when it was closed
+		}
+		if err != nil {
+			return err
+		}
 	}
 	src, err := l.o.disk.read(l.path)
 	if err != nil && !missing(err) {
 		return err
 	}
-	good, err := scan(l.path, src, l.o.head(), func([]byte) bool { return true })
+	good, err := scan(l.path, src, l.o.head(), l.counts)
 	if err != nil {
 		return err
 	}
@@ -146,6 +158,15 @@ func (l *Log) open() error {
 		}
 	}
 	return l.begin()
+}
+
+func (l *Log) counts([]byte) bool { l.count++; return true }
+
+// Count is how many records all parts hold.
+func (l *Log) Count() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
 }
 
 // begin writes the head of a file that has none yet.
@@ -221,6 +242,7 @@ func (l *Log) Append(records ...[]byte) error {
 	if err := l.write(text); err != nil {
 		return err
 	}
+	l.count += int64(len(records))
 	if l.o.Every {
 		return l.f.Sync()
 	}
