@@ -18,7 +18,7 @@ func profileVerb() verb {
 	var p store.Profile
 	reads, writes := effects{reads: true}, effects{reads: true, writes: true}
 	return verb{
-		name: "profile", args: "list|show|use|clear|new|delete", max: -1, group: groupSkill, effects: reads,
+		name: "profile", args: "list|show|use|clear|new|delete", max: -1, group: groupSkill, joins: true, effects: reads,
 		short: "named selections of skills, one for each project",
 		long: "A profile turns on what it includes, turns off what it excludes, and with an\n" +
 			"include everything else too. Profiles of config.yaml go before saved ones.",
