@@ -130,13 +130,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	paths := e.paths()
-	paths.Readable = append(paths.Readable, w.spill.dir)
-	door, err := gate.New(gate.Options{
-		Tools: table, Audit: e.o.record(), Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Dialect: e.o.Dialect, Paths: paths,
-		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
-		Grants: e.o.Grants, Confirms: e.o.Confirms, Redact: gate.Redactor{Values: e.vault.Hide},
-	})
+	door, err := e.door(o, w, table)
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +165,17 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 		return nil, err
 	}
 	return s, s.goOn()
+}
+
+// door is the gate of one session.
+func (e *Engine) door(o SessionOptions, w *work, table *gate.Table) (gate.Gate, error) {
+	paths := e.paths()
+	paths.Readable = append(paths.Readable, w.spill.dir)
+	return gate.New(gate.Options{
+		Tools: table, Audit: e.o.record(), Answerable: o.Confirm != nil, Mode: o.Mode, Auto: o.Auto, StrictStages: o.StrictStages, Dialect: e.o.Dialect, Paths: paths,
+		Rules: e.o.Rules, Now: e.o.Clock, Rand: e.o.Rand,
+		Grants: e.o.Grants, Confirms: e.o.Confirms, Redact: gate.Redactor{Values: e.vault.Hide},
+	})
 }
 
 func (e *Engine) openSession(ctx context.Context, so SessionOptions, o session.Options) (*session.Session, session.ResumeReport, error) {
