@@ -107,7 +107,7 @@ func TestStoriesOnPostgreSQL(t *testing.T) {
 	}
 	_ = pgtest.URL(t) // skips once, not in every story
 	params := stories()
-	params.Files = append(files, filepath.Join(dir, "switches.txtar"), filepath.Join(dir, "follow.txtar"), filepath.Join(dir, "minimax_switch.txtar"))
+	params.Files = append(files, filepath.Join(dir, "switches.txtar"), filepath.Join(dir, "follow.txtar"), filepath.Join(dir, "minimax_switch.txtar"), filepath.Join(dir, "alert.txtar"))
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
 		u, err := url.Parse(pgtest.URL(t))

@@ -29,10 +29,12 @@ func signalListVerb() verb {
 }
 
 func signalRetryVerb() verb {
+	var done bool
 	return verb{
 		name: "retry", args: "ID", min: 1, max: 1, effects: effects{reads: true, writes: true},
 		short: "queue a firing again that failed or was interrupted, under its trace",
-		run:   func(ctx context.Context, r *run, args []string) error { return r.signalRetry(ctx, args[0]) },
+		flags: func(f *pflag.FlagSet) { f.BoolVar(&done, "done", false, "also one that is done") },
+		run:   func(ctx context.Context, r *run, args []string) error { return r.signalRetry(ctx, args[0], done) },
 	}
 }
 
@@ -72,14 +74,14 @@ func (r *run) signalList(ctx context.Context, f jobs.Filter) error {
 	return nil
 }
 
-func (r *run) signalRetry(ctx context.Context, id string) error {
+func (r *run) signalRetry(ctx context.Context, id string, done bool) error {
 	doc := firingsJSON{Firings: []jobs.Row{}}
 	err := r.withQueue(ctx, func(q *jobs.Queue) error {
 		if q == nil {
 			return fmt.Errorf("firing %q: %w", id, jobs.ErrNotFound)
 		}
 		if !r.writing.dryRun {
-			if _, err := q.Retry(ctx, id); err != nil {
+			if _, err := q.Retry(ctx, id, done); err != nil {
 				return err
 			}
 			doc.Written = true

@@ -40,7 +40,7 @@ type Row struct {
 	Signal        json.RawMessage `json:"-"`
 	ScheduledAt   time.Time       `json:"scheduled_at,omitzero"`
 	QueuedAt      time.Time       `json:"queued_at"`
-	StartedAt     time.Time       `json:"started_at,omitzero"`
+	StartedAt     time.Time       `json:"started_at,omitzero"` // of the first run
 	EndedAt       time.Time       `json:"ended_at,omitzero"`
 }
 
@@ -92,9 +92,9 @@ func readRows(ctx context.Context, c conn, where string, args []any) ([]Row, err
 	return out, err
 }
 
-// Retry queues a firing again that failed, was cancelled or interrupted. It keeps its
-// trace. ErrNotFound: there is none; ErrState: it is in another state.
-func (q *Queue) Retry(ctx context.Context, id string) (Receipt, error) {
+// Retry queues a firing again that failed, was cancelled or interrupted, or with done is
+// done. It keeps its trace. ErrNotFound: there is none; ErrState: it is in another state.
+func (q *Queue) Retry(ctx context.Context, id string, done bool) (Receipt, error) {
 	var r Receipt
 	err := q.base.within(ctx, func(t tx) error {
 		rows, err := readRows(ctx, t, " AND w.id = $1", []any{id})
@@ -105,7 +105,7 @@ func (q *Queue) Retry(ctx context.Context, id string) (Receipt, error) {
 			return fmt.Errorf("firing %q: %w", id, ErrNotFound)
 		}
 		n, err := t.exec(ctx, "UPDATE workflow_instances SET status = 'queued', lease_until = NULL, ended = NULL, stop = '', error = ''"+
-			" WHERE tenant = 'local' AND id = $1 AND status IN ('failed', 'cancelled', 'interrupted')", id)
+			" WHERE tenant = 'local' AND id = $1 AND (status IN ('failed', 'cancelled', 'interrupted') OR status = 'done' AND $2 = 1)", id, number(done))
 		if err != nil {
 			return err
 		}

@@ -294,16 +294,20 @@ func TestAFiringThatCannotBeginIsFailedAndCanBeRetried(t *testing.T) {
 		broken.Lock()
 		fail = false
 		broken.Unlock()
-		again, err := q.Retry(ctx, got.ID)
+		again, err := q.Retry(ctx, got.ID, false)
 		must(t, err)
 		if again.TraceID != got.TraceID {
 			t.Errorf("retried under %s, not %s", again.TraceID, got.TraceID)
 		}
 		await(t, "done", func() bool { return q.count(t, Finished) == 1 })
-		if _, err := q.Retry(ctx, got.ID); !errors.Is(err, ErrState) {
+		if _, err := q.Retry(ctx, got.ID, false); !errors.Is(err, ErrState) {
 			t.Errorf("retry of what is done: %v", err)
 		}
-		if _, err := q.Retry(ctx, "nobody"); !errors.Is(err, ErrNotFound) {
+		if _, err := q.Retry(ctx, got.ID, true); err != nil {
+			t.Errorf("retry of what is done, on request: %v", err)
+		}
+		await(t, "done again", func() bool { return q.count(t, Finished) == 1 && len(r.seen) == 2 })
+		if _, err := q.Retry(ctx, "nobody", true); !errors.Is(err, ErrNotFound) {
 			t.Errorf("retry of nothing: %v", err)
 		}
 	})

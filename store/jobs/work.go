@@ -212,7 +212,7 @@ func (q *Queue) deliver(ctx context.Context, id string) error {
 	}
 	asked := time.Now()
 	taken, err := q.base.exec(ctx, "UPDATE workflow_instances SET status = 'running', replica = $2, lease_until = {now} + $3,"+
-		" attempt = attempt + 1, started = {now}, ended = NULL, stop = '', error = ''"+
+		" attempt = attempt + 1, started = coalesce(started, {now}), ended = NULL, stop = '', error = ''"+
 		" WHERE tenant = 'local' AND id = $1 AND status = 'queued'", id, q.o.Replica, q.o.Lease.Microseconds())
 	if err != nil || taken == 0 {
 		return err // taken == 0: somebody else has it
