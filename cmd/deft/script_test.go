@@ -97,7 +97,9 @@ func TestStories(t *testing.T) {
 
 // TestStoriesOnPostgreSQL runs the stories of testdata/script/postgres, and those of what
 // a person decides once more, with the state in a database of a server. $DEFT_DB is its
-// address, with a password, and $DB is what is shown of it.
+// address, with a password, and $DB is what is shown of it. One more command there:
+//
+//	postgres start|stop   a server of the story's own, which $DEFT_DB names from then on
 func TestStoriesOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "testdata", "script")
@@ -117,9 +119,31 @@ func TestStoriesOnPostgreSQL(t *testing.T) {
 		u.User = url.UserPassword("deft", "hush")
 		env.Setenv("DEFT_DB", u.String())
 		env.Setenv("DB", strings.Replace(u.String(), "hush", "***", 1))
+		env.Values[postgresKey{}] = &ownServer{}
 		return setup(env)
 	}
+	params.Cmds["postgres"] = func(ts *testscript.TestScript, neg bool, args []string) { postgres(t, ts, neg, args) }
 	testscript.Run(t, params)
+}
+
+type (
+	postgresKey struct{}
+	ownServer   struct{ *pgtest.Server }
+)
+
+func postgres(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
+	t.Helper()
+	want(ts, !neg && len(args) == 1 && (args[0] == "start" || args[0] == "stop"), "postgres start|stop")
+	own := ts.Value(postgresKey{}).(*ownServer)
+	switch {
+	case args[0] == "stop":
+		own.Stop()
+	case own.Server != nil:
+		own.Start()
+	default:
+		own.Server = pgtest.New(t)
+		ts.Setenv("DEFT_DB", own.URL())
+	}
 }
 
 // stories are the surroundings of every story.
