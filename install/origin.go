@@ -42,6 +42,21 @@ type Fetched struct {
 	// licensed is the licence that an earlier install found, where the files around the
 	// skill are not at hand.
 	licensed string
+	whole    fs.FS // see fs; nil = not made yet
+}
+
+// fs is everything that was fetched as one file system.
+func (f *Fetched) fs(ctx context.Context) (fs.FS, error) {
+	if f.whole == nil {
+		all, err := treeOf(ctx, f.Files)
+		if err != nil {
+			return nil, err
+		}
+		if f.whole, err = all.fs(); err != nil {
+			return nil, err
+		}
+	}
+	return f.whole, nil
 }
 
 // Fetcher gets sources.

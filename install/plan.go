@@ -282,11 +282,7 @@ func leadsTo(link, target string) bool {
 }
 
 func (i *Installer) licence(ctx context.Context, f *Fetched, it *Item, c Choice) (*Reason, error) {
-	whole, err := treeOf(ctx, f.Files)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := whole.fs()
+	tree, err := f.fs(ctx)
 	if err != nil {
 		return nil, err
 	}
