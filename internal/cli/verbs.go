@@ -17,7 +17,7 @@ func verbs() []verb {
 		addVerb(), removeVerb(), verifyVerb(), outdatedVerb(), updateVerb(), rollbackVerb(), pinVerb(),
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
-		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), evalVerb(), docsVerb(),
+		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), packVerb(), evalVerb(), docsVerb(),
 		configVerb(), migrateVerb(), gateVerb(), grantsVerb(), auditVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
