@@ -59,8 +59,10 @@ const (
 	// fetchPause bounds how often an idle worker is asked; 20 ms let a replica begin two
 	// hundred short turns a second.
 	fetchPause = 20 * time.Millisecond
-	// pollPause is how soon a firing is seen that no notice told of.
-	pollPause = 500 * time.Millisecond
+	// pollPause is how soon a firing is seen that no notice told of; a file tells of none, and
+	// is looked at more often.
+	pollPause     = 500 * time.Millisecond
+	filePollPause = 200 * time.Millisecond
 )
 
 // Queue keeps definitions and firings in a database, and works on them if it is told
@@ -168,6 +170,8 @@ func (q *Queue) pool(ctx context.Context) (*pgxpool.Pool, error) {
 	c.ConnConfig.RuntimeParams["application_name"] = "deft/" + q.o.Replica
 	c.ConnConfig.RuntimeParams["deft.tenant"] = "local"
 	c.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
+	// One listens, each worker may hold one, and others plan, sweep and answer.
+	c.MaxConns = max(c.MaxConns, int32(q.o.Workers)+6)
 	return pgxpool.NewWithConfig(ctx, c)
 }
 
@@ -188,10 +192,14 @@ func (q *Queue) Ping(ctx context.Context) error {
 
 // library configures the queue library for a process that only inserts.
 func (q *Queue) library() *river.Config {
+	poll := pollPause
+	if q.lite {
+		poll = filePollPause
+	}
 	return &river.Config{
 		ID: q.o.Replica, Logger: slog.New(quiet{q.o.Log.Handler()}),
 		JobTimeout:  -1, // a turn has its own bounds
-		MaxAttempts: maxTries, FetchCooldown: fetchPause, FetchPollInterval: pollPause, PollOnly: q.lite,
+		MaxAttempts: maxTries, FetchCooldown: fetchPause, FetchPollInterval: poll, PollOnly: q.lite,
 	}
 }
 

@@ -363,7 +363,7 @@ func TestWhatDeadProcessesLeftIsSwept(t *testing.T) {
 			must(t, err)
 		}
 		ids := map[string]string{}
-		for name, job := range map[string]string{"dead": "once", "dead again": "again", "dead thrice": "again", "taken": "once", "dropped": "once", "poison": "once"} {
+		for name, job := range map[string]string{"dead": "once", "dead again": "again", "dead thrice": "again", "paid": "again", "taken": "once", "dropped": "once", "poison": "once"} {
 			got, err := q.Insert(ctx, Firing{Job: job, Trigger: "event", SignalID: name})
 			must(t, err)
 			ids[name] = got.ID
@@ -376,10 +376,14 @@ func TestWhatDeadProcessesLeftIsSwept(t *testing.T) {
 				t.Fatalf("%s: %d rows", stmt, n)
 			}
 		}
-		for name, attempt := range map[string]int{"dead": 1, "dead again": 1, "dead thrice": 3} {
+		for name, attempt := range map[string]int{"dead": 1, "dead again": 1, "dead thrice": 3, "paid": 1} {
 			set("UPDATE workflow_instances SET status = 'running', replica = 'gone', attempt = $2, lease_until = {now} - 1 WHERE id = $1", ids[name], attempt)
 			set("DELETE FROM river_job WHERE id = (SELECT queued_as FROM firings WHERE id = $1)", ids[name])
 		}
+		set("INSERT INTO tier_events (chain, seq, ts, trace_id, session, turn, call_id, origin, principal, tool, via, tier, stages, ceiling,"+
+			" verdict, code, rule, grant_id, confirm_id, call_hash, skills, bypassed_by, tier_override, prev, hash)"+
+			" SELECT 'session:x', 1, 1, trace_id, 'x', '1', 'c', 'event', 'job:again', 'pay', '', 3, '[]', 3, 'allow', 'grant', '', 'g1', '', '', '[]', '', '', '', ''"+
+			" FROM workflow_instances WHERE id = $1", ids["paid"])
 		set("DELETE FROM river_job WHERE id = (SELECT queued_as FROM firings WHERE id = $1)", ids["dropped"])
 		set("DELETE FROM river_job WHERE id = (SELECT queued_as FROM firings WHERE id = $1)", ids["poison"])
 		set("UPDATE firings SET tries = 2 WHERE id = $1", ids["poison"])
@@ -390,7 +394,7 @@ func TestWhatDeadProcessesLeftIsSwept(t *testing.T) {
 		set("UPDATE river_job SET state = 'running', attempt = 1, attempted_at = "+long+" WHERE id = (SELECT queued_as FROM firings WHERE id = $1)", ids["taken"])
 		must(t, q.Sweep(ctx), q.Sweep(ctx))
 		for name, want := range map[string]Status{
-			"dead": Interrupted, "dead again": Queued, "dead thrice": Interrupted, "taken": Queued, "dropped": Queued, "poison": Failed,
+			"dead": Interrupted, "dead again": Queued, "dead thrice": Interrupted, "paid": Interrupted, "taken": Queued, "dropped": Queued, "poison": Failed,
 		} {
 			rows, err := q.List(ctx, Filter{ID: ids[name]})
 			must(t, err)
@@ -400,7 +404,7 @@ func TestWhatDeadProcessesLeftIsSwept(t *testing.T) {
 		}
 		work(t, q)
 		await(t, "three done", func() bool { return q.count(t, Finished) == 3 })
-		for _, name := range []string{"dead", "dead thrice", "poison"} {
+		for _, name := range []string{"dead", "dead thrice", "paid", "poison"} {
 			if r.turns[ids[name]] != 0 {
 				t.Errorf("%s ran", name)
 			}
