@@ -70,6 +70,9 @@ func points() map[string]string {
 
 // child runs in another process and returns its exit code.
 func child(name string) int {
+	if name, ok := strings.CutPrefix(name, "record "); ok {
+		return recordChild(name)
+	}
 	ctx := context.Background()
 	s, err := Open(ctx, Options{DB: os.Getenv("DEFT_TEST_DB"), Busy: time.Minute, Verb: "child"})
 	if err != nil {
