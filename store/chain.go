@@ -187,37 +187,40 @@ type VerifyReport struct {
 
 // Verify walks every chain of decisions in one consistent read: a row that is missing,
 // was changed or moved, a cut end, a head that is another. Other tables are not chained.
-func (a Audit) Verify(ctx context.Context) (VerifyReport, error) {
-	var report VerifyReport
-	err := a.s.read(ctx, func(q querier) error {
-		report = VerifyReport{}
-		heads, err := allHeads(ctx, q)
-		if err != nil {
-			return err
-		}
-		links, err := openLinks(ctx, q)
-		if err != nil {
-			return err
-		}
-		defer links.close()
-		for _, h := range heads {
-			for links.more() && links.now.Chain < h.Chain {
-				report.orphans(links)
-			}
-			report.Chains++
-			if h.CutSeq > 0 {
-				report.Removed++
-			}
-			if err := report.verify(h, links); err != nil {
-				return err
-			}
-		}
-		for links.more() {
-			report.orphans(links)
-		}
-		return links.err
+func (a Audit) Verify(ctx context.Context) (report VerifyReport, err error) {
+	err = a.s.read(ctx, func(q querier) (err error) {
+		report, err = verify(ctx, q)
+		return err
 	})
 	return report, err
+}
+
+func verify(ctx context.Context, q querier) (report VerifyReport, err error) {
+	heads, err := allHeads(ctx, q)
+	if err != nil {
+		return report, err
+	}
+	links, err := openLinks(ctx, q)
+	if err != nil {
+		return report, err
+	}
+	defer links.close()
+	for _, h := range heads {
+		for links.more() && links.now.Chain < h.Chain {
+			report.orphans(links)
+		}
+		report.Chains++
+		if h.CutSeq > 0 {
+			report.Removed++
+		}
+		if err := report.verify(h, links); err != nil {
+			return report, err
+		}
+	}
+	for links.more() {
+		report.orphans(links)
+	}
+	return report, links.err
 }
 
 func (r *VerifyReport) verify(h gate.Head, links *links) error {
