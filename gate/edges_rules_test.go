@@ -148,3 +148,51 @@ func splitList(list string) []string {
 	}
 	return append(out, word)
 }
+
+func TestToolsThatCannotBeCheckedAreNone(t *testing.T) {
+	t.Parallel()
+	for name, tools := range map[string][]Tool{
+		"no name": {{}}, "a name twice": {{Name: "a"}, {Name: "a"}}, "no JSON": {{Name: "a", Schema: []byte("{")}},
+		"no schema": {{Name: "a", Schema: []byte(`{"type":7}`)}}, "a reference to nothing": {{Name: "a", Schema: []byte(`{"$ref":"#/$defs/x"}`)}},
+	} {
+		if _, err := NewTable(tools...); err == nil {
+			t.Errorf("%s: a table", name)
+		}
+	}
+	known := &Schemas{}
+	for range 2 {
+		if _, err := known.NewTable(Tool{Name: "a", Schema: []byte(`{"type":7}`)}); err == nil {
+			t.Error("a schema that could not be used is, the second time")
+		}
+	}
+	long := strings.Repeat("n", 256)
+	for name, want := range map[string]int{long: 1, long + "n": 0, long[1:]: 1} {
+		if got := closeNames(name, []string{long, long + "nn"}); len(got) != want {
+			t.Errorf("%d letters: %d close names", len(name), len(got))
+		}
+	}
+}
+
+func TestADecisionNamesItsRule(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rules  string
+		call   Call
+		rule   string
+		reason string
+	}{
+		{"deny note ; ask note", call("note", "{}"), "deny note", "denied by the rule"},
+		{"ask look", call("look", `{"text":"a"}`), "ask look", "asked about by the rule"},
+		{"ask look", jobCall("look", `{"text":"a"}`), "ask look", "no person is there to be asked"},
+		{"ask send", jobCall("send", "{}"), "", "no grant covers this ALWAYS_CONFIRM call"},
+		{"ask swap", jobCall("swap", "{}"), "", "typed approval alone"},
+		{"allow note", call("note", "{}"), "allow note", "no approval needed by the rule"},
+		{"allow send", call("send", "{}"), "", "asks before each call"},
+		{"deny send", call("note", "{}"), "", "asks before the first use"},
+	} {
+		g, _ := testGate(t, func(o *Options) { o.Rules.Rules = ParseRules(tt.rules) })
+		if d := g.Explain(tt.call); d.Rule != tt.rule || !strings.Contains(d.Reason, tt.reason) {
+			t.Errorf("%s, %s %s: rule %q, %s", tt.rules, tt.call.Tool, tt.call.Origin, d.Rule, d.Reason)
+		}
+	}
+}
