@@ -476,3 +476,27 @@ func TestWebhooksOfAllProcessesKnowOneAnother(t *testing.T) {
 		}
 	}
 }
+
+// A process that is told to stop says at once that it is not ready, lets go of a turn that
+// does not end in time, and ends in order; another begins it no more.
+func TestAStopInterruptsWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, false, 1, modeltest.Step{Hang: true})
+	m := f.serve(0, "--drain", "100ms", "--lease", "5m")
+	f.insert("ev-1")
+	<-f.model.Asked()
+	if code := m.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	rows := f.rows()
+	if len(rows) != 1 || rows[0].Status != jobs.Interrupted || rows[0].Session == "" {
+		t.Errorf("rows %+v", rows)
+	}
+	next := f.serve(0)
+	next.url()
+	f.insert("ev-2") // the server answers 400 from now on
+	f.await("the next one has failed", func() bool { return f.count(jobs.Failed) == 1 })
+	if n := len(f.model.Requests()); f.count(jobs.Interrupted) != 1 || f.turns()["ev-1"] != 1 {
+		t.Errorf("%d requests, rows %+v", n, f.rows())
+	}
+}

@@ -148,17 +148,3 @@ func inputOf(t jobs.Turn) (agent.Input, error) {
 	}
 	return in, nil
 }
-
-// sourceOf is the source of a signal that a person fires by hand.
-func sourceOf(k jobs.Kind) string { return string(k) }
-
-// originOf is what the gate is told. A firing by hand still runs with nobody there.
-func originOf(trigger string) gate.Origin {
-	switch trigger {
-	case "webhook":
-		return gate.Webhook
-	case "event":
-		return gate.Event
-	}
-	return gate.Cron
-}
