@@ -329,12 +329,13 @@ func TestMinara_AC20_ThePrefixStaysEqual(t *testing.T) {
 func TestMinara_AC21_ToolsThatNeedNoSkill(t *testing.T) {
 	t.Parallel()
 	c := newChat(t, abc("", "", ""))
-	for _, tool := range []string{"activate_skills", "get_price", "todo"} {
+	for _, tool := range []string{"activate_skills", "get_price", "memory_read", "memory_search", "memory_write", "memory_delete", "todo"} {
 		if _, ok := c.shown()[tool]; !ok {
 			t.Errorf("%s is not shown", tool)
 		}
 	}
 	want(t, "get_price", c.call("get_price", `{}`).Text, "get_price ran")
+	want(t, "memory_read", c.call("memory_read", `{}`).Text, "There are no notes yet.")
 }
 
 func TestMinara_AC22_AnyToolThroughInvoke(t *testing.T) {
