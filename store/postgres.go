@@ -231,6 +231,7 @@ func (s *server) writeOnce(ctx context.Context, point string, state bool, f func
 	case schema < s.latest:
 		return errOldSchema
 	}
+	s.known.Store(true)
 	if state {
 		// The total and the sums are read and written back: one at a time.
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?, hashtext(:tenant))", migrationLock); err != nil {
@@ -302,9 +303,10 @@ func (s *server) on(q executor) *tx {
 // schema returns the schema of the database: 0 when it holds nothing of ours. It is an
 // error when this release can't read it.
 func (s *server) schema(ctx context.Context, q querier) (int64, error) {
-	var there bool
-	if err := q.QueryRowContext(ctx, "SELECT to_regclass('meta') IS NOT NULL").Scan(&there); err != nil || !there {
-		return 0, err
+	if there := s.known.Load(); !there {
+		if err := q.QueryRowContext(ctx, "SELECT to_regclass('meta') IS NOT NULL").Scan(&there); err != nil || !there {
+			return 0, err
+		}
 	}
 	schema, err := schemaNote(ctx, q, "schema")
 	if err != nil {
@@ -450,6 +452,7 @@ func serverSentinel(err error) error {
 			"53100": ErrFull,
 			"25006": ErrReadOnly, "42501": ErrReadOnly,
 			"55P03": ErrBusy, "57014": ErrBusy,
+			"42P01": ErrDamaged, "42703": ErrDamaged, // our own statement does not fit the schema that is noted
 			"22021": ErrInvalid, "22P05": ErrInvalid,
 			"53300": ErrUnavailable, "57P01": ErrUnavailable, "57P02": ErrUnavailable, "57P03": ErrUnavailable,
 			"25P03": ErrUnavailable,
