@@ -157,7 +157,8 @@ func newFixture(t testing.TB, steps []scripted.Step, change func(*Deps, *gate.Op
 		t.Fatal(err)
 	}
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-	s, err := session.New(t.Context(), session.Options{ID: "s", Snapshots: reg, Bodies: bodies{}, Clock: now, Rand: zeros{}})
+	journal := &Journal{}
+	s, err := session.New(t.Context(), session.Options{ID: "s", Snapshots: reg, Bodies: bodies{}, Clock: now, Rand: zeros{}, Audit: journal.Note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func newFixture(t testing.TB, steps []scripted.Step, change func(*Deps, *gate.Op
 	f := &fixture{s: s, model: scripted.New("test", scripted.Script{Steps: steps}), rows: &rows{}}
 	d := Deps{
 		Model: f.model, Tools: testTools(), Planner: planner{catalog.New(catalog.Config{Counter: catalog.Estimate()})},
-		Now: now, Jitter: func() float64 { return 0 }, Rand: zeros{}, Dir: "/w",
+		Now: now, Jitter: func() float64 { return 0 }, Rand: zeros{}, Dir: "/w", Journal: journal,
 	}
 	o := gate.Options{Audit: f.rows, Answerable: true, Now: now}
 	if change != nil {
