@@ -29,19 +29,15 @@ var signalID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
 // hook takes a request of a webhook job.
 func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
-	from := address(r)
-	if ok, wait := s.strikes.take(from, s.o.Now(), true); !ok {
-		limited(w, wait)
-		return
-	}
 	body, ok := s.body(w, r)
 	if !ok {
 		return
 	}
 	job, err := s.o.Queue.Job(r.Context(), r.PathValue("job"))
 	if errors.Is(err, jobs.ErrNotFound) || err == nil && job.Kind != jobs.Webhook {
-		s.strikes.take(from, s.o.Now(), false)
-		refuse(w, http.StatusNotFound, "job_unknown", "there is no such webhook")
+		if s.stranger(w, r) {
+			refuse(w, http.StatusNotFound, "job_unknown", "there is no such webhook")
+		}
 		return
 	}
 	if err != nil {
@@ -50,11 +46,12 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 	}
 	proof, err := proven(r, job.Secret, body, s.o.Now())
 	if err != nil {
-		s.strikes.take(from, s.o.Now(), false)
-		unproven(w, err)
+		if s.stranger(w, r) {
+			unproven(w, err)
+		}
 		return
 	}
-	if ok, wait := s.hooks.take(job.ID, s.o.Now(), false); !ok {
+	if ok, wait := s.hooks.take(job.ID, s.o.Now()); !ok {
 		limited(w, wait)
 		return
 	}
@@ -65,6 +62,17 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 	f := firingOf(job.ID, sig)
 	f.Nonce, f.NonceUntil = proof.nonce, proof.until
 	s.insert(w, r, f)
+}
+
+// stranger counts a request that proved nothing, and answers it itself where its address
+// has sent too many. One that proves itself passes from the same address: behind a proxy
+// all have one.
+func (s *Server) stranger(w http.ResponseWriter, r *http.Request) bool {
+	ok, wait := s.strikes.take(address(r), s.o.Now())
+	if !ok {
+		limited(w, wait)
+	}
+	return ok
 }
 
 func unproven(w http.ResponseWriter, err error) {

@@ -28,8 +28,8 @@ type bucket struct {
 }
 
 // take reports whether one more event may pass, and if not after how many seconds one
-// may. Peek takes nothing.
-func (b *buckets) take(key string, now time.Time, peek bool) (ok bool, wait int) {
+// may.
+func (b *buckets) take(key string, now time.Time) (ok bool, wait int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.all == nil {
@@ -41,15 +41,12 @@ func (b *buckets) take(key string, now time.Time, peek bool) (ok bool, wait int)
 		one = bucket{b.burst, now}
 	}
 	one.left, one.at = min(b.burst, one.left+max(now.Sub(one.at).Seconds(), 0)*b.rate), now
-	if ok = one.left >= 1; ok && !peek {
+	if ok = one.left >= 1; ok {
 		one.left--
-	}
-	if !ok {
+	} else {
 		wait = 1 + int((1-one.left)/b.rate)
 	}
-	if known || !peek {
-		b.all[key] = one
-	}
+	b.all[key] = one
 	return ok, wait
 }
 

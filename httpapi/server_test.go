@@ -393,24 +393,25 @@ func TestRatesAreBoundedForEachHookAndStranger(t *testing.T) {
 	if n := limited(func(int) *httptest.ResponseRecorder { return f.ask("POST", "/v1/hooks/drop", drop) }); n != strikeBurst {
 		t.Errorf("%d of a stranger", n)
 	}
+	f.want(t, "one that proves itself, from the same address", f.signed("drop", strings.Replace(drop, "btc", "eth", 1)), 202, "")
 }
 
 func TestBucketsFillAgainAndAreBounded(t *testing.T) {
 	t.Parallel()
 	b := buckets{rate: 2, burst: 2}
 	for i, want := range []bool{true, true, false} {
-		if ok, _ := b.take("a", now, false); ok != want {
+		if ok, _ := b.take("a", now); ok != want {
 			t.Errorf("event %d: %v", i, ok)
 		}
 	}
-	if _, wait := b.take("a", now, false); wait != 1 {
+	if _, wait := b.take("a", now); wait != 1 {
 		t.Errorf("wait %d", wait)
 	}
-	if ok, _ := b.take("a", now.Add(time.Second/2), false); !ok {
+	if ok, _ := b.take("a", now.Add(time.Second/2)); !ok {
 		t.Error("half a second gives one more")
 	}
 	for i := range 3 * maxBuckets {
-		b.take(strconv.Itoa(i), now, false)
+		b.take(strconv.Itoa(i), now)
 	}
 	if len(b.all) > maxBuckets {
 		t.Errorf("%d buckets", len(b.all))

@@ -30,19 +30,15 @@ func firingOf(job string, s signal) jobs.Firing {
 // signal takes a signal of a program that has the local token. Its body is the signal's
 // object with one more key, job.
 func (s *Server) signal(w http.ResponseWriter, r *http.Request) {
-	from := address(r)
-	if ok, wait := s.strikes.take(from, s.o.Now(), true); !ok {
-		limited(w, wait)
-		return
-	}
 	bearer := r.Header.Values("Authorization")
 	err := errNoProof
 	if len(bearer) > 0 {
 		err = token(bearer[0], s.o.Token)
 	}
 	if err != nil || len(bearer) > 1 {
-		s.strikes.take(from, s.o.Now(), false)
-		unproven(w, err)
+		if s.stranger(w, r) {
+			unproven(w, err)
+		}
 		return
 	}
 	body, ok := s.body(w, r)
@@ -59,7 +55,7 @@ func (s *Server) signal(w http.ResponseWriter, r *http.Request) {
 		invalidSignal(w, err)
 		return
 	}
-	if ok, wait := s.hooks.take(job, s.o.Now(), false); !ok {
+	if ok, wait := s.hooks.take(job, s.o.Now()); !ok {
 		limited(w, wait)
 		return
 	}

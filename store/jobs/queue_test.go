@@ -225,13 +225,15 @@ func TestFiringsRunOnceAndSayHowTheyEnded(t *testing.T) {
 				return Outcome{Stop: "model_error", Err: errors.New("no\x1b[31m model")}
 			case "off":
 				return Outcome{Stop: "cancelled"}
+			case "panic":
+				panic("no")
 			}
 			return Outcome{Session: "s1", Stop: "end"}
 		})})
 		_, err := q.Add(ctx, eventJob("drop"))
 		must(t, err)
 		ids := map[string]Status{}
-		for name, want := range map[string]Status{"good": Finished, "bad": Failed, "off": Cancelled} {
+		for name, want := range map[string]Status{"good": Finished, "bad": Failed, "off": Cancelled, "panic": Failed} {
 			got, err := q.Insert(ctx, Firing{Job: "drop", Trigger: "event", SignalID: name})
 			must(t, err)
 			ids[got.ID] = want

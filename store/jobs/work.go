@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -36,9 +37,10 @@ type Outcome struct {
 
 // running are the turns of this process, for the end of a drain.
 type running struct {
-	mu   sync.Mutex
-	next int
-	end  map[int]context.CancelCauseFunc
+	mu    sync.Mutex
+	next  int
+	end   map[int]context.CancelCauseFunc
+	cause error // why all were ended; one that begins after that ends at once
 }
 
 func (r *running) add(cancel context.CancelCauseFunc) (done func()) {
@@ -50,6 +52,9 @@ func (r *running) add(cancel context.CancelCauseFunc) (done func()) {
 	r.next++
 	n := r.next
 	r.end[n] = cancel
+	if r.cause != nil {
+		cancel(r.cause)
+	}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -60,6 +65,7 @@ func (r *running) add(cancel context.CancelCauseFunc) (done func()) {
 func (r *running) cancel(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.cause = cause
 	for _, end := range r.end {
 		end(cause)
 	}
@@ -229,7 +235,7 @@ func (q *Queue) run(ctx context.Context, t Turn, p Prepared, leased time.Time) {
 	over := make(chan struct{})
 	var lease sync.WaitGroup
 	lease.Go(func() { q.renew(ctx, t.ID, leased, over, cancel) })
-	out := p.Run(ctx)
+	out := q.safely(ctx, t, p)
 	cause := context.Cause(ctx)
 	close(over)
 	lease.Wait()
@@ -246,6 +252,17 @@ func (q *Queue) run(ctx context.Context, t Turn, p Prepared, leased time.Time) {
 	default:
 		q.finish(ctx, t, Finished, out, nil)
 	}
+}
+
+// safely makes a panic of a turn the end of that turn alone.
+func (q *Queue) safely(ctx context.Context, t Turn, p Prepared) (out Outcome) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			q.o.Log.Error("a turn panicked", "category", "signals", "event", "panic", "trace_id", t.TraceID, "error", fault, "stack", string(debug.Stack()))
+			out.Err = errors.New("a fault of deft itself; the log has it")
+		}
+	}()
+	return p.Run(ctx)
 }
 
 // renew says every third of a lease that the turn lives. It ends the turn when the lease
