@@ -18,6 +18,7 @@
 //	tiers_test.go       TG: tiers, grants, answers, previews
 //	signals_test.go     SG: signals, preloads, placement
 //	blocks_test.go      PT: the blocks of a prompt over many turns
+//	records_test.go     TR: what is kept of a turn
 //	agents_test.go      AG: definitions of agents
 //	scenarios_test.go   SN: scenarios
 //	pages_test.go       CD: the pages of a catalog
