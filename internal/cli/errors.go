@@ -67,7 +67,15 @@ func failureOf(err error, networked bool) *failure {
 
 // knownErrors turns errors of the rooms into failures; each returns nil for others.
 func knownErrors() []func(error) *failure {
-	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest, queueFailure, storeFailure, installFailure}
+	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest, notKept, queueFailure, storeFailure, installFailure}
+}
+
+// notKept is a turn that came to its end and is not kept.
+func notKept(err error) *failure {
+	if errors.Is(err, agent.ErrPersist) {
+		return fail(Partial, "persist_failed", "%s", err)
+	}
+	return nil
 }
 
 // badRequest is a request that no turn can start with.
