@@ -26,6 +26,7 @@ func TestConstraints(t *testing.T) {
 		{"to prefix al", true}, {"to prefix li", false}, {`to prefix ""`, true},
 		{"yes=true", true}, {"yes!=false", true}, {`yes="true"`, false}, {"none=null", true}, {"none!=1", false},
 		{"missing!=1", false}, {"missing=null", false}, {"missing<1", false}, {"order.missing=1", false}, {"to.x=1", false},
+		{"to!=true", false}, {"yes!=alice", false}, {"none!=x", false}, {"amount!=true", false}, {`amount prefix ""`, false}, {`none prefix ""`, false}, {`yes prefix ""`, false},
 		{"to.x=null", false}, {"order.lines.9=null", false}, {"order.lines.n=null", false}, {"order.x.y=null", false}, {"to.x!=1", false},
 		{"order.id prefix order-", true}, {"/order/id=order-7", true}, {"order.lines.0.n=3", true}, {"order.lines.1.n>=-2.5", true},
 		{"order.lines.2.n=3", false}, {"order.lines.-1.n=3", false}, {"order.lines.00.n=3", false}, {"order.lines.+0.n=3", false}, {"order.lines.n=3", false},

@@ -114,6 +114,9 @@ func TestAlwaysForFilesAndHosts(t *testing.T) {
 		{"read", `{"path":"` + h.root + `/out/a"}`, "Read(/" + h.root + "/out/*)"},
 		{"web_fetch", `{"url":"https://example.com/a?b"}`, "WebFetch(domain:example.com)"},
 		{"note", `{}`, ""},
+		{"note", `{"url":"https://example.com"}`, ""},
+		{"bash", `{"command":"timeout 5 git fetch"}`, "Bash(git fetch:*)"},
+		{"bash", `{"command":"git fetch | head"}`, "Bash(git fetch:*)"},
 		// What a rule would read otherwise than it is meant is remembered for the session alone.
 		{"write", `{"path":"x*y/a"}`, "-"}, {"write", `{"path":"a  b/a"}`, "-"}, {"write", `{"path":"semi ; colon/a"}`, "-"}, {"write", `{"path":"src/link/a"}`, "-"},
 		{"bash", `{"command":"touch 'a b'"}`, "-"}, {"bash", `{"command":"touch $x"}`, "-"},

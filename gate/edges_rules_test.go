@@ -196,3 +196,89 @@ func TestADecisionNamesItsRule(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatGoesAroundARule(t *testing.T) {
+	t.Parallel()
+	rm := Tool{Name: "run", Tier: ReadOnly, Commands: func(Call) [][]string { return [][]string{{"git", "log"}, {"rm", "x"}} }}
+	writes := Tool{Name: "quiet", Tier: ReadOnly, Paths: []PathArg{{Key: "path", Write: true}}}
+	table, err := NewTable(rm, writes, Tool{Name: "bash", Tier: ReadOnly}, Tool{Name: "send", Tier: AlwaysConfirm}, Tool{Name: "note", Tier: ConfirmOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	override := func(tier Tier) func(*Options) {
+		return func(o *Options) {
+			o.Rules.Overrides = []TierRule{{Tool: "send", Tier: tier, Reason: "r", Layer: UserRules}}
+		}
+	}
+	rules := func(text string) func(*Options) { return func(o *Options) { o.Rules.Rules = ParseRules(text) } }
+	for _, tt := range []struct {
+		name, tool, args string
+		gate             func(*Options)
+		code, override   string
+	}{
+		{"commands of a tool", "run", "{}", rules("deny Bash(rm:*)"), CodeRuleDeny, ""},
+		{"other commands of a tool", "run", "{}", rules("deny Bash(mv:*)"), CodeReadOnly, ""},
+		{"a tool that says that it reads", "quiet", `{"path":"a"}`, nil, CodeFirstUse, ""},
+		{"raised by an override", "send", "{}", override(ManualOnly), CodeManual, ""},
+		{"the same by an override", "send", "{}", override(AlwaysConfirm), CodeEachCall, ""},
+		{"lowered by an override", "send", "{}", override(ConfirmOnce), CodeFirstUse, "ALWAYS_CONFIRM to CONFIRM_ONCE: r"},
+		{"no tier by an override", "send", "{}", override(5), CodeEachCall, ""},
+	} {
+		h := newRuleHouse(t, func(_ *ruleHouse, o *Options) {
+			if o.Tools = table; tt.gate != nil {
+				tt.gate(o)
+			}
+		})
+		c := call(tt.tool, tt.args)
+		c.Dir = h.work
+		if d := h.gate.Explain(c); d.Code != tt.code || d.Override != tt.override {
+			t.Errorf("%s: %s, override %q (%s)", tt.name, d.Code, d.Override, d.Reason)
+		}
+	}
+	if got := NewRule(Deny, "Bash(git:*)").ForSkill() + NewRule(Deny, "Skill").ForSkill(); got != "" {
+		t.Errorf("rules for skills: %q", got)
+	}
+	for command, want := range map[string]string{"git push": "allow Bash(git:*)", "git push; git fetch": "", "touch x": ""} {
+		if got := EvalBash(ParseRules("allow Bash(git:*)"), command, ShellEnv{}).Rule; got != want {
+			t.Errorf("%q by rule %q", command, got)
+		}
+	}
+}
+
+func TestAScriptOutsideItsSkillIsNotTheSkills(t *testing.T) {
+	t.Parallel()
+	h := newRuleHouse(t, nil)
+	for entry, tt := range map[string]struct {
+		command string
+		ok      bool
+	}{
+		"Bash(./.claude/skills/pub/scripts/pub.sh:*)": {"./.claude/skills/pub/scripts/pub.sh now", true},
+		"Bash(./src/run.sh:*)":                        {"./src/run.sh now", false},
+		"Bash(./src/far/run.sh:*)":                    {"./src/far/run.sh now", false},
+	} {
+		for _, dir := range []string{filepath.Join(h.work, ".claude/skills/pub"), ""} {
+			c := h.bash(tt.command)
+			c.Skills = []ActiveSkill{{Name: "pub", Granted: true, Mode: PreApprove, Dir: dir, Allow: skill.ToolList{Declared: true, Entries: []string{entry}}}}
+			if d := h.gate.Explain(c); (d.Code == CodeSkill) != (tt.ok && dir != "") {
+				t.Errorf("%s of %q: %s (%s)", entry, dir, d.Code, d.Reason)
+			}
+		}
+	}
+}
+
+func TestWordsBesideAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reply         Reply
+		message, want string
+	}{
+		{Once, "", "the person said yes"}, {Once, "go on", "the person said yes"}, {No, "", "the person refused"}, {No, "use git", "the person refused: use git"},
+	} {
+		g, _ := testGate(t, nil)
+		d, _ := g.Check(t.Context(), call("send", ""))
+		got, err := g.Answer(t.Context(), Answer{ConfirmID: d.ConfirmID, Nonce: d.Nonce, Session: "s", Reply: tt.reply, Message: tt.message})
+		if err != nil || got.Reason != tt.want || (got.Verdict == Allow) != (tt.reply == Once) {
+			t.Errorf("%s %q: %s %s, %v", tt.reply, tt.message, got.Verdict, got.Reason, err)
+		}
+	}
+}

@@ -180,38 +180,36 @@ func (w wrapper) scripts(words []string) []string {
 	return out
 }
 
-// starts returns every index at which the wrapped command may begin. Behind an option
-// that is not known to stand alone there are two.
+// starts returns every index at which the wrapped command may begin. An option that is not
+// known may stand alone or take the next word: both are followed.
 func (w wrapper) starts(words []string) []int {
 	var out []int
-	i, operands := 1, w.Operands
-	for i < len(words) {
-		text := words[i]
-		switch {
-		case text == "--":
-			i++
-		case strings.HasPrefix(text, "-") && len(text) > 1:
-			kind := w.option(text)
-			i++
-			if kind == optionTakesNext {
-				i++
-			} else if kind == optionUnknown && i < len(words) && !strings.HasPrefix(words[i], "-") && !strings.Contains(text, "=") {
-				out = append(out, i+1) // it may have taken this word
-				if operands == 0 {
-					return append(out, i)
+	seen := map[[2]int]bool{}
+	var follow func(i, operands int)
+	follow = func(i, operands int) {
+		for ; i < len(words) && !seen[[2]int{i, operands}]; i++ {
+			seen[[2]int{i, operands}] = true
+			text := words[i]
+			switch {
+			case text == "--":
+			case strings.HasPrefix(text, "-") && len(text) > 1:
+				switch w.option(text) {
+				case optionTakesNext:
+					i++
+				case optionUnknown:
+					if i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") && !strings.Contains(text, "=") {
+						follow(i+2, operands)
+					}
 				}
+			case w.Assigns && strings.Contains(text, "="):
+			case operands > 0:
+				operands--
+			default:
+				out = append(out, i)
+				return
 			}
-			continue
-		case w.Assigns && strings.Contains(text, "="):
-			i++
-			continue
-		case operands > 0:
-			operands--
-			i++
-			continue
-		default:
-			return append(out, i)
 		}
 	}
+	follow(1, w.Operands)
 	return out
 }
