@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/deftskills/deft"
@@ -29,6 +30,12 @@ type keeper struct {
 	begun bool // the row is there: what fails from now on is told
 	off   bool
 }
+
+// surfaceJob is the surface of conversations that no person had; "last" is none of them.
+const surfaceJob = "job"
+
+// recentSessions is among how many conversations the last one of a person is looked for.
+const recentSessions = 200
 
 // newKeeper returns what keeps a conversation that begins.
 func (r *run) newKeeper(ctx context.Context) *keeper {
@@ -197,7 +204,8 @@ func (r *run) resume(ctx context.Context, id string) error {
 
 func (r *run) findSession(ctx context.Context, s *store.Store, id string) (row store.Session, err error) {
 	if id == "" || id == "last" {
-		list, err := s.Sessions(ctx, r.cwd, 1)
+		list, err := s.Sessions(ctx, r.cwd, recentSessions)
+		list = slices.DeleteFunc(list, func(x store.Session) bool { return x.Surface == surfaceJob })
 		if err == nil && len(list) == 0 {
 			err = fail(Negative, "session_unknown", "no conversation of %s is kept", r.cwd).hinted("hint.sessions")
 		}

@@ -81,14 +81,27 @@ func (t *turns) prepare(ctx context.Context, turn jobs.Turn) (jobs.Prepared, err
 			return jobs.Prepared{}, err
 		}
 	}
+	k := t.keeper(ctx, turn.Definition)
+	o.Keep = k
 	s, err := t.engine.NewSession(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return jobs.Prepared{}, err
 	}
+	k.id = s.ID()
 	return jobs.Prepared{
-		Run:   func(ctx context.Context) jobs.Outcome { return t.run(ctx, s, in) },
-		Close: func() { s.Close() },
+		Run: func(ctx context.Context) jobs.Outcome { return t.run(ctx, s, in) },
+		Close: func() {
+			s.Close()
+			k.close()
+		},
 	}, nil
+}
+
+// keeper keeps the conversation of a job's turn, for a person who looks at it later.
+func (t *turns) keeper(ctx context.Context, j jobs.Job) *keeper {
+	k := t.r.newKeeper(ctx)
+	k.row.Origin, k.row.Surface, k.row.Principal, k.row.Ceiling = string(j.Kind), surfaceJob, j.Principal, j.RiskTierMax
+	return k
 }
 
 func (t *turns) run(ctx context.Context, s *deft.Session, in agent.Input) jobs.Outcome {
