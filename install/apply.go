@@ -201,6 +201,7 @@ func (i *Installer) provenance(p *Plan, it Item) Provenance {
 		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
 		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
 	}
+	prov.minara = p.choice.Scope.Minara
 	if was, err := ReadProvenance(it.Target); err == nil {
 		prov.History = was.after(prov.Tree)
 	}
@@ -272,6 +273,15 @@ func (i *Installer) stage(ctx context.Context, dir string, digest skill.Digest, 
 			return fmt.Errorf("install: %w", err)
 		}
 		if err := atomicfile.Write(filepath.Join(dir, ProvenanceFile), append(src, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if prov != nil && prov.minara {
+		src, err := prov.minaraRecord()
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(filepath.Join(dir, minaraFile), src, 0o644); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,7 @@ type check func(context.Context, *Fetched, *Item, Choice) (*Reason, error)
 
 // item runs the checks in the order in which each needs those before it.
 func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lock, c Choice) (Item, error) {
-	it := Item{Package: pack, Name: targetName(pack.Skill)}
+	it := Item{Package: pack, Name: c.Scope.nameOf(pack.Skill)}
 	if pack.Problem != "" {
 		it.Refused = &Reason{"skill_invalid", pack.Problem}
 		if rest, bad := strings.CutPrefix(pack.Problem, ErrBadName.Error()+": "); bad {
@@ -156,6 +156,14 @@ func targetName(s *skill.Skill) string {
 		return s.Handle
 	}
 	return s.Name
+}
+
+// nameOf is the name of a skill's folder in a scope.
+func (s Scope) nameOf(k *skill.Skill) string {
+	if s.Minara {
+		return string(k.ID())
+	}
+	return targetName(k)
 }
 
 // expected holds a package to a lock.

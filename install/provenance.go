@@ -36,6 +36,8 @@ type Provenance struct {
 	Mode       string          `json:"mode"`
 	Unverified bool            `json:"unverified,omitempty"` // its source names no digest
 	History    []Former        `json:"history,omitempty"`    // what was here before, the newest last
+
+	minara bool // written in that system's form too
 }
 
 // Former is a version that was installed before. The store still has its files.
@@ -84,6 +86,18 @@ func ReadProvenance(dir string) (p Provenance, err error) {
 		return p, fmt.Errorf("provenance %s: %w", filepath.Join(dir, ProvenanceFile), err)
 	}
 	return p, nil
+}
+
+// minaraRecord is the record as the other system writes it.
+func (p Provenance) minaraRecord() ([]byte, error) {
+	src, err := json.MarshalIndent(map[string]string{
+		"url": p.Source.URL, "ref": p.Source.Ref, "commit": p.Source.Commit, "subpath": p.Source.Subpath,
+		"license": p.Licence.SPDX, "sha256": string(p.Tree),
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("provenance: %w", err)
+	}
+	return append(src, '\n'), nil
 }
 
 // readMinara reads the other system's record as far as it says the same.

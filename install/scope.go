@@ -14,6 +14,8 @@ type Scope struct {
 	Root   string // what relative paths of its records are relative to
 	Skills string // the folder of the canonical copies
 	Lock   string
+	// Minara has skills called by their id, and a record as that system writes it beside ours.
+	Minara bool
 	Public string // a lock file of other installers, brought along where it is there; "" = none
 }
 
@@ -34,6 +36,11 @@ func User(home, data, public string) Scope {
 // Own is the scope of skills for deft alone.
 func Own(data string) Scope {
 	return Scope{Name: "deft", Root: data, Skills: filepath.Join(data, "skills"), Lock: filepath.Join(data, "own-"+LockFile)}
+}
+
+// External is the scope of dialect minara: packages below external/ID.
+func External(data string) Scope {
+	return Scope{Name: "external", Root: data, Skills: filepath.Join(data, "external"), Lock: filepath.Join(data, "external-"+LockFile), Minara: true}
 }
 
 // Agent is a client into whose folders skills are linked.

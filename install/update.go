@@ -104,7 +104,7 @@ func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err er
 		if packs, err = Find(ctx, f, FindOptions{}); err != nil {
 			return err
 		}
-		at = slices.IndexFunc(packs, func(p Package) bool { return targetName(p.Skill) == o.Name })
+		at = slices.IndexFunc(packs, func(p Package) bool { return (targetName(p.Skill) == o.Name || string(p.Skill.ID()) == o.Name) })
 		if at < 0 {
 			o.State = RemovedUpstream
 			return nil

@@ -18,8 +18,9 @@ type rootRow struct {
 	priority float64
 	client   string
 	vars     []string
-	external bool   // belongs to another client
-	os       string // only there; "" = everywhere
+	external bool          // belongs to another client
+	os       string        // only there; "" = everywhere
+	dialect  skill.Dialect // only in it; "" = in all
 }
 
 // rootTable is the one list of built-in roots, in the order of configuration.
@@ -33,6 +34,7 @@ var rootTable = [...]rootRow{
 	{id: "workspace-agents", dir: "<ws>/.agents/skills", kind: Project, priority: 55, external: true},
 	{id: "workspace-codex", dir: "<ws>/.codex/skills", kind: Project, priority: 50, client: "codex", external: true},
 	{id: "agent-user", dir: "<data>/agents/<agent>/skills", kind: Agent, priority: 100},
+	{id: "user-external", dir: "<data>/external", kind: User, priority: 52, dialect: skill.Minara},
 	{id: "user-deft", dir: "<data>/skills", kind: User, priority: 50},
 	{id: "user-cc", dir: "~/.claude/skills", vars: []string{"CLAUDE_CONFIG_DIR"}, kind: User, priority: 40, client: "claude-code", external: true},
 	{id: "user-codex", dir: "~/.codex/skills", vars: []string{"CODEX_HOME"}, kind: User, priority: 35, client: "codex", external: true},
@@ -69,7 +71,7 @@ func Roots(ctx context.Context, e Env) ([]Source, []skill.Diagnostic) {
 	levels := Levels(e)
 	var roots []DirOptions
 	for _, row := range rootTable {
-		if (row.os != "" && row.os != e.os()) || (row.external && !e.External) || (row.id == "managed" && managedElsewhere(row, e.os())) {
+		if (row.os != "" && row.os != e.os()) || row.dialect != "" && row.dialect != e.Format.Dialect || (row.external && !e.External) || (row.id == "managed" && managedElsewhere(row, e.os())) {
 			continue
 		}
 		roots = append(roots, e.row(row, levels)...)

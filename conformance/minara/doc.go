@@ -3,9 +3,8 @@
 //
 // What belongs here: one test for each line of the suite, named TestMinara, the line's
 // id and its behaviour, against the public API only; TestEveryLineIsATest holds the
-// list, and the lines that are left out with their reason. What may not come in: code
-// that another room imports, and behaviour of deft's own dialect; README.md says where
-// that differs.
+// list. What may not come in: code that another room imports, and behaviour of deft's own
+// dialect; README.md says where that differs.
 //
 //	suite_test.go       the list of lines, and what the tests share
 //	schema_test.go      SC: reading and loading
@@ -23,5 +22,6 @@
 //	scenarios_test.go   SN: scenarios
 //	pages_test.go       CD: the pages of a catalog
 //	store_test.go       both kinds of database, and replicas of the queue; alarm_test.go: a scripted turn
+//	external_test.go    EX: packages that are added, their licences and records
 //	engine_test.go      the whole program, for lines that need it; prompt_test.go: a prompt
 package minara

@@ -44,6 +44,8 @@ func (r *run) scope(o installFlags) (install.Scope, error) {
 	switch {
 	case o.project && o.global:
 		return install.Scope{}, usage("--project and --global exclude each other")
+	case skill.Dialect(r.globals.dialect) == skill.Minara:
+		return install.External(r.dirs.Data), nil
 	case slices.Equal(o.agents, []string{"deft"}):
 		return install.Own(r.dirs.Data), nil
 	case o.project, !o.global && exists(filepath.Join(root, ".git")):
@@ -76,6 +78,9 @@ func (r *run) chosenAgents(names []string) ([]install.Agent, error) {
 	all := r.allAgents()
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil
+	}
+	if len(names) == 0 && skill.Dialect(r.globals.dialect) == skill.Minara {
+		return nil, nil // its packages are for itself
 	}
 	if len(names) == 0 {
 		return slices.DeleteFunc(all, func(a install.Agent) bool {
@@ -251,7 +256,7 @@ func (r *run) userScope() install.Scope {
 
 // personal are the scopes of what is a person's own wherever deft runs.
 func (r *run) personal() []install.Scope {
-	return []install.Scope{r.userScope(), install.Own(r.dirs.Data)}
+	return []install.Scope{r.userScope(), install.Own(r.dirs.Data), install.External(r.dirs.Data)}
 }
 
 func (r *run) installLocks() (files []string) {
