@@ -161,6 +161,9 @@ func (c *conversation) trace(context.Context, string) (bool, error) {
 	for _, s := range t.Subs {
 		p.Printf("  » %s %s %s  %s\n", s.Path, s.Agent, s.Skill, s.Stop)
 	}
+	if c.m != nil && !c.r.writing.dryRun {
+		c.r.hintf("%s", w.Say("chat.trace_more", t.Trace))
+	}
 	return false, nil
 }
 
