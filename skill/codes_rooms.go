@@ -114,6 +114,8 @@ var roomCodes = []CodeSpec{
 	{"mcp_tool_duplicate", LevelWarning, "have the server's author rename one of them"},
 	{"mcp_tool_changed", LevelWarning, "look at the tool before you allow it again"},
 	{"mcp_tools_cut", LevelWarning, "have the server offer fewer tools"},
+	// telemetry: what nobody received.
+	{"telemetry_lost", LevelWarning, "correct the OTEL_ variables, or take them out"},
 	// gate: what rules for tools cannot do.
 	{"gate_bad_rule", LevelError, "write it as Tool or Tool(what it may do)"},
 	{"gate_rule_url", LevelWarning, "write WebFetch(domain:HOST)"},

@@ -62,7 +62,7 @@ func (r *run) options() deft.Options {
 		Roots: map[string]source.Override{}, Project: registry.ProjectTrust(c.TrustProject), Clock: r.proc.Now,
 		State: decisions{r}, Registered: r.registered, Places: r.offPlaces(), Commands: r.commands(), Secrets: &secrets{r: r},
 	}
-	o.Preference = r.preference
+	o.Preference, o.Observe, o.Log = r.preference, r.observe(), r.logs
 	o.Rules, o.Trees, o.Hooks, o.Providers = r.rules, r.keptTree, r.hooks, r.providers()
 	o.Scenarios = deft.ScenarioOptions{On: c.Scenarios.Enabled, Ask: c.Scenarios.Model, Dirs: []string{filepath.Join(r.dirs.Config, "scenarios")}}
 	if o.Dialect == skill.MiniMax {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -28,6 +29,7 @@ import (
 	"github.com/deftskills/deft/internal/cli/text"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/internal/telemetry"
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/store"
@@ -278,13 +280,16 @@ type run struct {
 	gate     *store.Gate // of the store; guarded by recording
 
 	servers servers
+	seen    *telemetry.Telemetry // nil = nobody collects
+	scraped bool                 // figures are kept for /metrics
+	logs    slog.Handler         // of a verb that logs; nil = nothing is logged
 
 	opening, reading, recording, asking sync.Mutex
 }
 
 // close frees what the run opened.
 func (r *run) close() error {
-	errs := []error{r.closeServers()}
+	errs := []error{r.closeServers(), r.closeTelemetry()}
 	if r.engine != nil {
 		errs = append(errs, r.engine.Close())
 	}

@@ -120,7 +120,8 @@ func (r *run) serve(ctx context.Context, o serveOptions) error {
 		return usage("serve has no --dry-run: it runs what is queued").hinted("hint.see_help", "serve")
 	}
 	r.proc.patient(o.drain + lastWait)
-	log := slog.New(logHandler(r))
+	r.scraped, r.logs = o.adminAddr != "", logHandler(r)
+	log := slog.New(r.logs)
 	t, err := r.newTurns(ctx, o.ask, log)
 	if err != nil {
 		return err
@@ -139,6 +140,7 @@ func (r *run) serve(ctx context.Context, o serveOptions) error {
 	}
 	api, err := httpapi.New(httpapi.Options{
 		Queue: q, Token: token, AllowedHosts: o.allowedHosts, AllowedOrigins: o.allowedOrigins, Version: build(), Now: r.proc.Now, Log: log,
+		Metrics: r.seen.Handler(),
 		Checks: []httpapi.Check{
 			{Name: "database", Run: q.Ping},
 			{Name: "skills", Run: func(context.Context) error { return t.ready() }},

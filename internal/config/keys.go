@@ -125,6 +125,7 @@ type Config struct {
 	Placement   string  // placement: where tools run; "" = local
 	Computer    string  // computer.backend: the same, in dialect minara
 	Hooks       []HookList
+	Content     bool     // telemetry.content: texts go into spans
 	Servers     []Server // mcp.servers; those of a project's file wait for a person's approval
 	// ProjectTrusted says that a person trusts the folder whose file was read. Of another
 	// folder's file only what is stricter counts.
@@ -183,7 +184,8 @@ func (c *Config) Settings() []Setting {
 		{Key: "models", Value: c.Models},
 	}
 	values = append(values, c.ruleSettings()...)
-	values = append(values, Setting{Key: "hooks", Value: orEmpty(c.Hooks)}, Setting{Key: "mcp.servers", Value: orEmpty(c.Servers)})
+	values = append(values, Setting{Key: "hooks", Value: orEmpty(c.Hooks)}, Setting{Key: "mcp.servers", Value: orEmpty(c.Servers)},
+		Setting{Key: "telemetry.content", Value: c.Content})
 	values = append(append(values, c.Tuning.settings()...), c.Commands.settings()...)
 	values = append(values, Setting{Key: "scenarios.enabled", Value: c.Scenarios.Enabled}, Setting{Key: "scenarios.model", Value: c.Scenarios.Model})
 	values = append(values, Setting{Key: "placement", Value: c.Placement}, Setting{Key: "computer.backend", Value: c.Computer})

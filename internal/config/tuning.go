@@ -139,7 +139,7 @@ func (l *loader) settle() {
 var userKeys = []string{
 	"web", "install",
 	"skills.external", "skills.clients", "skills.plugins", "skills.walk", "skills.profiles", "skills.trust", "skills.builtin", "skills.watch",
-	"skills.refresh", "model", "models", "policy.tier_overrides", "policy.programs", "policy.strict_stage", "sandbox", "hooks",
+	"skills.refresh", "model", "models", "policy.tier_overrides", "policy.programs", "policy.strict_stage", "sandbox", "hooks", "telemetry",
 }
 
 // usersOnly reports a key that a project's file may not hold; false for any other.

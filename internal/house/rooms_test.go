@@ -60,10 +60,11 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "install", "install/archive", "install/fetch", "install/licence", "store/blobs", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills",
+		"internal/cli/text", "install", "install/archive", "install/fetch", "install/licence", "store/blobs", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills", "internal/telemetry",
 	},
-	"internal/cli/text": {},
-	"cmd/deft":          {"", "internal/cli"},
+	"internal/telemetry": {}, // reads variables and sends; it knows no room
+	"internal/cli/text":  {},
+	"cmd/deft":           {"", "internal/cli"},
 }
 
 // shared are the small packages that every room may import; they import no room.
