@@ -72,6 +72,7 @@ func armed() {
 //	budgets FROM TO              the catalog under each budget in bytes is whole text
 //	serve FILE                   a model server that plays the file's steps; sets the
 //	                             addresses and keys of every provider
+//	collect                      a receiver of spans and figures, into otlp/
 //	waitasked                    until the server has been asked something
 //	asked PATTERN                some request to the server matches; ! none does
 //	rows [KIND]                  decisions of the gate, or other entries of deft audit,
@@ -171,7 +172,7 @@ func stories() testscript.Params {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "json": jsonValue, "jsonschema": jsonSchema, "case": useCase,
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
-			"serve": serve, "asked": asked, "waitasked": waitAsked, "rows": rows, "patch": patch,
+			"serve": serve, "collect": collect, "asked": asked, "waitasked": waitAsked, "rows": rows, "patch": patch,
 			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay, "terminate": terminate,
 			"repositories": repositories, "interrupt": interrupt,
 		},

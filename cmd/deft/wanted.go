@@ -14,8 +14,4 @@ import (
 	_ "github.com/riverqueue/river/riverdriver/riverpgxv5"
 	_ "github.com/riverqueue/river/riverdriver/riversqlite"
 	_ "github.com/riverqueue/river/rivermigrate"
-	_ "go.opentelemetry.io/otel/metric"
-	_ "go.opentelemetry.io/otel/sdk/metric"
-	_ "go.opentelemetry.io/otel/sdk/trace"
-	_ "go.opentelemetry.io/otel/trace"
 )

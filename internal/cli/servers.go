@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -152,8 +153,12 @@ func (r *run) approvals(s server) []string {
 }
 
 // serverReport keeps what happens to a server until it can be told: it comes at any time,
-// and nothing may break a line of an answer.
+// and nothing may break a line of an answer. A verb that logs logs it.
 func (r *run) serverReport(d skill.Diagnostic) {
+	if r.logs != nil {
+		slog.New(r.logs).Warn(d.Message, "category", "servers", "event", d.Code)
+		return
+	}
 	r.servers.mu.Lock()
 	defer r.servers.mu.Unlock()
 	r.servers.found = append(r.servers.found, d)

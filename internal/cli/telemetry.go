@@ -19,7 +19,7 @@ func (r *run) observe() agent.Observe {
 			Report: func(err error) { r.serverReport(skill.Finding("telemetry_lost", "", "%v", err)) },
 		})
 		if err != nil {
-			r.diags = append(r.diags, skill.Finding("telemetry_lost", "", "%v", err))
+			r.serverReport(skill.Finding("telemetry_lost", "", "%v", err))
 		}
 	}
 	return agent.Observe{Traces: r.seen.Traces(), Meters: r.seen.Meters(), Content: r.config.Content}
