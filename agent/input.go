@@ -38,7 +38,7 @@ type Input struct {
 	// stages, empty = inferred from Text.
 	Stages route.StageSet
 	// ParentTrace is the trace id that the sender of Signal named and that this turn does
-	// not run under; "" = none.
+	// not run under; "" = none. With TraceID set, or with this, the host has decided.
 	ParentTrace string
 	// NoHooks runs no hook, for a look at what a turn would be.
 	NoHooks bool

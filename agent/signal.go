@@ -43,7 +43,7 @@ func (in Input) settled() (Input, error) {
 	s.Severity = cmp.Or(s.Severity, "info")
 	in.Signal, in.Origin = &s, gate.Origin(s.Source)
 	in.Ceiling = min(cmp.Or(in.Ceiling, gate.ReadOnly), gate.AlwaysConfirm)
-	if in.TraceID == "" {
+	if in.TraceID == "" && in.ParentTrace == "" {
 		in.TraceID, in.ParentTrace = s.Traces(nil)
 	}
 	return in, in.check()

@@ -92,7 +92,7 @@ func (r *run) session(ctx context.Context, m model.Model, auto gate.Tier) (*deft
 	r.report(r.rules.Diagnostics()) // one of them may be why a call is refused
 	_, bad := e.Scenarios(ctx)
 	r.report(bad)
-	o := deft.SessionOptions{Model: m, Auto: auto, StrictStages: r.config.Policy.StrictStages, Ended: r.ended, Agent: r.agent}
+	o := deft.SessionOptions{Model: m, Auto: auto, StrictStages: r.config.Policy.StrictStages, Ended: r.ended, Agent: r.agent, Placement: r.place}
 	if kinds := r.kinds(ctx, e); m == nil {
 		o.Agents = kinds
 	}

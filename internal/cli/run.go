@@ -265,6 +265,7 @@ type run struct {
 	rules   gate.RuleSet       // of the settings
 	hooks   []command.Hook     // of the settings
 	agent   *agent.Definition  // that the session runs as; nil = the person's own
+	place   string             // where the tools of the session run, where a job says it; "" = as the settings say
 	talking bool               // a provider is being asked
 	engine  *deft.Engine
 	vectors search.Embedder // of a verb that wants vectors, where there is one

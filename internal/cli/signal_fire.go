@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -9,13 +11,15 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/route"
+	"github.com/deftskills/deft/store"
+	"github.com/deftskills/deft/store/jobs"
 )
 
 // signalFire are the flags of deft signal fire.
 type signalFire struct {
-	ask            askOptions
-	prompt, tier   string
-	stages, skills []string
+	ask               askOptions
+	job, prompt, tier string
+	stages, skills    []string
 }
 
 // signalFireVerb stands below signal.
@@ -26,8 +30,10 @@ func signalFireVerb() verb {
 		short: "run the turn of a signal here and now, with nobody to ask",
 		long: "FILE is a signal, one JSON object; its source is what the turn counts as. The flags are what a job\n" +
 			"says of its turns: without --stage and --tier only READ_ONLY tools run, and beyond that a call\n" +
-			"needs a grant. What the signal itself says only narrows them. Without a model the plan is shown.",
+			"needs a grant. What the signal itself says only narrows them. With --job the job says it instead.\n" +
+			"Without a model the plan is shown.",
 		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&o.job, "job", "", "what the job `ID` says of its turns, on its grants")
 			f.StringVar(&o.prompt, "prompt", defaultPrompt, "what to do about it, as `TEXT`")
 			f.StringArrayVar(&o.stages, "stage", nil, "discover, evaluate, decide or manage, as `S`; may be repeated")
 			f.StringVar(&o.tier, "tier", "", "the highest `TIER` that may run, at most ALWAYS_CONFIRM")
@@ -51,8 +57,11 @@ func (r *run) signalFire(ctx context.Context, o signalFire, file string) error {
 	if o.ask.maxSteps < 0 {
 		return usage("--max-steps %d is below zero", o.ask.maxSteps)
 	}
-	in, err := r.fired(o, file)
+	in, err := r.fired(ctx, o, file)
 	if err != nil {
+		return err
+	}
+	if err := r.named(ctx, &in); err != nil {
 		return err
 	}
 	m, err := r.chooseModel(ctx, o.ask)
@@ -64,10 +73,16 @@ func (r *run) signalFire(ctx context.Context, o signalFire, file string) error {
 
 // fired is the turn that the flags and the file make. The person who fires a signal knows
 // what it asks for: it may load its skills.
-func (r *run) fired(o signalFire, file string) (agent.Input, error) {
+func (r *run) fired(ctx context.Context, o signalFire, file string) (agent.Input, error) {
 	sig, err := r.readSignal(file)
 	if err != nil {
 		return agent.Input{}, err
+	}
+	if o.job != "" {
+		if o.prompt != defaultPrompt || o.tier != "" || len(o.stages)+len(o.skills) > 0 {
+			return agent.Input{}, usage("--job and --prompt, --tier, --stage or --skill exclude each other")
+		}
+		return r.firedAs(ctx, o, sig)
 	}
 	tier, err := tierOf(o.tier)
 	if err != nil {
@@ -88,6 +103,66 @@ func (r *run) fired(o signalFire, file string) (agent.Input, error) {
 		in.Skills = append(in.Skills, agent.Preload{Name: name, By: "signal"})
 	}
 	return in, nil
+}
+
+// firedAs is the turn of a job. A signal of another source than the job's is none of its.
+func (r *run) firedAs(ctx context.Context, o signalFire, sig *route.Signal) (agent.Input, error) {
+	var j jobs.Job
+	err := r.withQueue(ctx, func(q *jobs.Queue) (err error) {
+		if q == nil {
+			return fmt.Errorf("job %q: %w", o.job, jobs.ErrNotFound)
+		}
+		j, err = q.Job(ctx, o.job)
+		return err
+	})
+	if err != nil {
+		return agent.Input{}, err
+	}
+	if sig.Source != string(j.Kind) {
+		return agent.Input{}, usage("job %q is one of kind %s; a signal of source %s does not start it", j.ID, string(j.Kind), sig.Source)
+	}
+	raw, err := json.Marshal(sig)
+	if err != nil {
+		return agent.Input{}, err
+	}
+	in, err := inputOf(jobs.Turn{Row: jobs.Row{Signal: raw}, Definition: j})
+	if err != nil {
+		return in, err
+	}
+	in.Budget.Steps, r.place = o.ask.maxSteps, j.Placement
+	if j.Agent != "" {
+		e, err := r.open(ctx)
+		if err != nil {
+			return in, err
+		}
+		d, err := e.Agent(ctx, j.Agent)
+		if err != nil {
+			return in, err
+		}
+		r.agent = &d
+	}
+	return in, nil
+}
+
+// named decides under which trace the turn runs: one that another turn has is its parent's.
+func (r *run) named(ctx context.Context, in *agent.Input) error {
+	if in.Signal.TraceID == "" {
+		return nil
+	}
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	in.TraceID, in.ParentTrace = in.Signal.Traces(func(trace string) bool {
+		for _, failed := range s.Audit().Query(ctx, store.AuditQuery{Trace: trace}) {
+			if failed != nil {
+				err = failed
+			}
+			return true
+		}
+		return false
+	})
+	return err
 }
 
 // fire runs a turn behind which no person stands.
