@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/deftskills/deft/internal/atomicfile"
@@ -440,13 +441,16 @@ func (i *Installer) link(ctx context.Context, n intent, l Link) (note string, er
 				to = rel
 			}
 		}
-		if err = os.Symlink(to, l.Path); err == nil {
-			return "", nil
+		if err = errors.Join(fault.Err("install.symlink")); err == nil {
+			err = os.Symlink(to, l.Path)
 		}
-		if runtime.GOOS != "windows" {
+		switch {
+		case err == nil:
+			return "", nil
+		case !unprivileged(err):
 			return "", fmt.Errorf("install: %w", err)
 		}
-		note = "install_link_fell_back: " + l.Path
+		note = "install_link_fell_back: no link may be made here; copied to " + l.Path
 	}
 	tree, err := i.o.Trees.Get(ctx, n.Tree)
 	if err != nil {
@@ -460,6 +464,15 @@ func (i *Installer) link(ctx context.Context, n intent, l Link) (note string, er
 		return note, nil //nolint:nilerr // without a record the copy is a plain skill
 	}
 	return note, atomicfile.Write(filepath.Join(l.Path, ProvenanceFile), src, 0o644)
+}
+
+// notHeld is what Windows says to a person without the privilege to make links.
+const notHeld = syscall.Errno(1314)
+
+// unprivileged reports whether a link failed for want of a right to make one. Every other
+// cause, such as a full disk, would stop a copy too, and is told.
+func unprivileged(err error) bool {
+	return errors.Is(err, syscall.EPERM) || runtime.GOOS == "windows" && errors.Is(err, notHeld)
 }
 
 // recover ends what an earlier process left. The lock is held.

@@ -13,12 +13,11 @@ import (
 // kinds that are.
 var storied = []string{
 	"discovery", "symlink", "precedence", "watch", "windows", "plugin", "paths", "UX",
-	"activation", "args", "inline-shell", "permissions", "070", "071", "072", "074", "075", "076", "077", "079",
+	"activation", "args", "inline-shell", "permissions", "install", "update", "security", "070", "071", "072", "074", "075", "076", "077", "079",
 }
 
 // untold is what of these kinds waits for a part of deft that is not there yet.
 var untold = map[string]string{
-	"055": "nothing installs skills yet, and so nothing makes links",
 }
 
 // Each case of the kinds above runs through the program.

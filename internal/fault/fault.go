@@ -29,7 +29,7 @@ func Names() []string {
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save",
-		"blob.put", "install.stage", "install.swap", "install.link", "install.lock",
+		"blob.put", "install.stage", "install.swap", "install.link", "install.symlink", "install.lock",
 	}
 }
 
@@ -46,7 +46,7 @@ var current atomic.Pointer[armed]
 
 // Arm makes one point act and returns how to disarm it. The form is
 // NAME=ACTION[:ARG][@PASS] with the actions kill (SIGKILL of the own process), panic,
-// sleep (a duration) and err (ENOSPC, EIO, EACCES or EROFS, for Err alone). PASS counts from 1.
+// sleep (a duration) and err (ENOSPC, EIO, EACCES, EPERM or EROFS, for Err alone). PASS counts from 1.
 // NAME * is every point: its passes are counted together. It is for tests only, one
 // point at a time.
 func Arm(spec string) (disarm func(), err error) {
@@ -114,6 +114,6 @@ func (a *armed) pass(name string) error {
 
 func errnos() map[string]error {
 	return map[string]error{
-		"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO, "EACCES": syscall.EACCES, "EROFS": syscall.EROFS,
+		"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO, "EACCES": syscall.EACCES, "EROFS": syscall.EROFS, "EPERM": syscall.EPERM,
 	}
 }
