@@ -186,6 +186,8 @@ func TestADecisionNamesItsRule(t *testing.T) {
 		{"ask look", jobCall("look", `{"text":"a"}`), "ask look", "no person is there to be asked"},
 		{"ask send", jobCall("send", "{}"), "", "no grant covers this ALWAYS_CONFIRM call"},
 		{"ask swap", jobCall("swap", "{}"), "", "typed approval alone"},
+		{"allow note ; allow n*", call("note", "{}"), "allow note", "no approval needed by the rule"},
+		{"deny note(", call("note", "{}"), "deny note(", "which cannot be read"},
 		{"allow note", call("note", "{}"), "allow note", "no approval needed by the rule"},
 		{"allow send", call("send", "{}"), "", "asks before each call"},
 		{"deny send", call("note", "{}"), "", "asks before the first use"},
@@ -280,5 +282,38 @@ func TestWordsBesideAnAnswer(t *testing.T) {
 		if err != nil || got.Reason != tt.want || (got.Verdict == Allow) != (tt.reply == Once) {
 			t.Errorf("%s %q: %s %s, %v", tt.reply, tt.message, got.Verdict, got.Reason, err)
 		}
+	}
+}
+
+func TestWhatHoldsWhateverTheArgumentsAre(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rules, tool string
+		tier        Tier
+		code        string
+	}{
+		{"", "bash", AlwaysConfirm, CodeEachCall}, {"", "note", ConfirmOnce, CodeFirstUse}, {"allow send", "note", ConfirmOnce, CodeFirstUse},
+		{"allow note", "note", ConfirmOnce, CodeRule}, {"allow Write(src/**)", "write", ConfirmOnce, CodeFirstUse}, {"allow Write", "write", ConfirmOnce, CodeRule},
+		{"deny Write(src/**)", "write", ConfirmOnce, CodeFirstUse}, {"deny Write", "write", ConfirmOnce, CodeRuleDeny}, {"ask Read", "read", ReadOnly, CodeRuleAsk},
+	} {
+		h := newRuleHouse(t, func(_ *ruleHouse, o *Options) { o.Rules.Rules = ParseRules(tt.rules) })
+		if tt.rules == "" {
+			h = newRuleHouse(t, nil)
+		}
+		c := Call{Session: "s", Tool: tt.tool, Origin: Interactive, Principal: "user", Dir: h.work}
+		if d := h.gate.Explain(c); d.Tier != tt.tier || d.Code != tt.code || d.CallHash != "" {
+			t.Errorf("%s under %q: %s %s (%s)", tt.tool, tt.rules, d.Tier, d.Code, d.Reason)
+		}
+	}
+	g, _, _ := grantGate(t, nil, testGrant("any", func(g *Grant) { g.Tool = "note" }), testGrant("bound", where("a=1")), testGrant("none", func(g *Grant) { g.OtherArgs = "" }))
+	for tool, code := range map[string]string{"note": CodeGrant, "send": CodeNoGrant} {
+		c := jobCall(tool, "")
+		c.Args = nil
+		if d := g.Explain(c); d.Code != code {
+			t.Errorf("%s with a grant: %s", tool, d.Code)
+		}
+	}
+	if d, _ := g.Check(t.Context(), call("note", "")); slices.Contains(d.Replies, Always) {
+		t.Error("always is offered to nobody")
 	}
 }

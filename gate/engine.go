@@ -341,10 +341,10 @@ func skillMarks(c Call) []string {
 // callHash identifies what a person is shown and what then runs.
 func (f *facts) callHash() string {
 	c := f.call
-	head, _ := json.Marshal(map[string]any{ // texts: it cannot fail
-		"tool": c.Tool, "mark": f.tool.Mark, "dir": c.Dir, "placement": c.Placement, "skills": skillMarks(c),
-		"env": slices.Sorted(slices.Values(c.Env)), "stdin": c.Stdin, "writes": f.writes(),
-	})
+	head, _ := json.Marshal(struct { // texts: it cannot fail
+		Tool, Mark, Dir, Placement, Stdin string
+		Skills, Env, Writes               []string
+	}{c.Tool, f.tool.Mark, c.Dir, c.Placement, c.Stdin, skillMarks(c), slices.Sorted(slices.Values(c.Env)), f.writes()})
 	sum := sha256.New()
 	sum.Write(head)
 	sum.Write([]byte{0}) // JSON holds no NUL: the two parts cannot run together
