@@ -19,6 +19,8 @@
 //     for hosts without a model; own.go: turns of hosts that have a loop of their own;
 //     blocks.go and skeleton.md: the prompt
 //   - loop.go: from step to step; step.go: one request to the model with its retries
+//   - signal.go: turns that a signal starts, and what of it counts; scenario.go: playbooks;
+//     placement.go: tools that run where the session does
 //   - tools.go: tools that are found instead of shown, calls that stand for others, tools
 //     that need a skill
 //   - calls.go: one tool call; order.go: which calls of a step run first, alone or
