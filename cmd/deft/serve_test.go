@@ -342,9 +342,9 @@ func TestAKillAtTheQueueLeavesTheOldOrTheNewState(t *testing.T) {
 				if fault == "queue.complete=kill@2" {
 					f.run("cron", "run", "ev")
 				}
-				<-f.serveWith([]string{"DEFT_FAULT=" + fault}, 0).over
+				<-f.serveWith([]string{"DEFT_FAULT=" + fault}, 0, "--lease", "8s").over
 			}
-			f.serve(0)
+			f.serve(0, "--lease", "8s")
 			f.await("both end", func() bool { return f.count(jobs.Queued, jobs.Running) == 0 })
 			if f.count(jobs.Finished) != 1 || f.count(jobs.Interrupted) != 1 || len(f.model.Requests()) != 2 {
 				t.Errorf("%d requests, rows %+v", len(f.model.Requests()), f.rows())
@@ -432,7 +432,7 @@ func TestWebhooksOfAllProcessesKnowOneAnother(t *testing.T) {
 	var urls []string
 	var all []*member
 	for i := range 3 {
-		m := f.serve(i)
+		m := f.serve(i, "--lease", "5m")
 		all, urls = append(all, m), append(urls, m.url())
 	}
 	post := func(url, body string) int {
@@ -492,7 +492,7 @@ func TestAStopInterruptsWhatDoesNotEnd(t *testing.T) {
 	if len(rows) != 1 || rows[0].Status != jobs.Interrupted || rows[0].Session == "" {
 		t.Errorf("rows %+v", rows)
 	}
-	next := f.serve(0)
+	next := f.serve(0, "--lease", "5m")
 	next.url()
 	f.insert("ev-2") // the server answers 400 from now on
 	f.await("the next one has failed", func() bool { return f.count(jobs.Failed) == 1 })

@@ -421,38 +421,36 @@ func TestADrainEndsTurnsInOrder(t *testing.T) {
 		ctx := t.Context()
 		r := newRan()
 		gate := make(chan struct{})
-		q := open(t, Options{DB: db, Drain: time.Second, Prepare: r.prepare(func(ctx context.Context, t Turn) Outcome {
-			if t.SignalID == "slow" {
-				<-ctx.Done()
+		prepare := r.prepare(func(ctx context.Context, _ Turn) Outcome {
+			select {
+			case <-ctx.Done():
 				return Outcome{Session: "s", Stop: "cancelled", Err: ctx.Err()}
+			case <-gate:
+				return Outcome{Stop: "end"}
 			}
-			<-gate
-			return Outcome{Stop: "end"}
-		})})
-		_, err := q.Add(ctx, eventJob("drop"))
-		must(t, err)
-		for _, id := range []string{"slow", "quick"} {
-			_, err := q.Insert(ctx, Firing{Job: "drop", Trigger: "event", SignalID: id})
+		})
+		for _, c := range []struct {
+			name  string
+			drain time.Duration
+			want  Status
+		}{{"slow", time.Millisecond, Interrupted}, {"quick", time.Hour, Finished}} {
+			q := open(t, Options{DB: db, Drain: c.drain, Prepare: prepare})
+			_, err := q.Add(ctx, eventJob(c.name))
 			must(t, err)
-		}
-		stop := work(t, q)
-		<-r.seen
-		<-r.seen
-		close(gate)
-		stop()
-		rows, err := q.List(ctx, Filter{})
-		must(t, err)
-		for _, x := range rows {
-			want := Finished
-			if x.SignalID == "slow" {
-				want = Interrupted
+			_, err = q.Insert(ctx, Firing{Job: c.name, Trigger: "event"})
+			must(t, err)
+			stop := work(t, q)
+			<-r.seen
+			if c.want == Finished {
+				defer close(gate)
+				go func() { gate <- struct{}{} }()
 			}
-			if x.Status != want {
-				t.Errorf("%s is %s: %s", x.SignalID, x.Status, x.Error)
+			stop()
+			rows, err := q.List(ctx, Filter{Job: c.name})
+			must(t, err)
+			if rows[0].Status != c.want || q.Working() {
+				t.Errorf("%s is %s: %s; works still: %v", c.name, rows[0].Status, rows[0].Error, q.Working())
 			}
-		}
-		if q.Working() {
-			t.Error("it works still")
 		}
 	})
 }
