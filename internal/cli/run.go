@@ -254,26 +254,27 @@ func (a *app) fault(value any, stack []byte) Exit {
 // run is one verb at work.
 type run struct {
 	*app
-	verb    *verb
-	dirs    config.Dirs
-	config  *config.Config
-	env     func(string) string
-	cwd     string
-	codes   []Exit
-	diags   []skill.Diagnostic // of settings and flags
-	managed string             // the settings file of the machine
-	rules   gate.RuleSet       // of the settings
-	hooks   []command.Hook     // of the settings
-	agent   *agent.Definition  // that the session runs as; nil = the person's own
-	place   string             // where the tools of the session run, where a job says it; "" = as the settings say
-	talking bool               // a provider is being asked
-	engine  *deft.Engine
-	vectors search.Embedder // of a verb that wants vectors, where there is one
-	news    *news           // of a conversation; nil for other verbs
-	found   uint64          // version of the Snapshot that a person was told of; 0 = none
-	store   *store.Store    // what the person decided; nil until it is asked for
-	latest  readSettings    // guarded by reading, as are the two that follow
-	saved   []store.SkillState
+	verb     *verb
+	dirs     config.Dirs
+	config   *config.Config
+	env      func(string) string
+	cwd      string
+	codes    []Exit
+	diags    []skill.Diagnostic // of settings and flags
+	managed  string             // the settings file of the machine
+	rules    gate.RuleSet       // of the settings
+	hooks    []command.Hook     // of the settings
+	agent    *agent.Definition  // that the session runs as; nil = the person's own
+	place    string             // where the tools of the session run, where a job says it; "" = as the settings say
+	talking  bool               // a provider is being asked
+	engine   *deft.Engine
+	vectors  search.Embedder // of a verb that wants vectors, where there is one
+	news     *news           // of a conversation; nil for other verbs
+	found    uint64          // version of the Snapshot that a person was told of; 0 = none
+	store    *store.Store    // what the person decided; nil until it is asked for
+	latest   readSettings    // guarded by reading, as are the three that follow
+	standing *store.State    // as it was read last; nil until it was
+	saved    []store.SkillState
 	// followed are the switches that were handed on, by their former keys.
 	followed map[string]store.SkillState
 	keeper   *keeper     // of the conversation; nil = none is kept

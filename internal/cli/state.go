@@ -91,12 +91,31 @@ func (d decisions) Version(ctx context.Context) string {
 	return fmt.Sprint(n, d.r.settingsStamp())
 }
 
+// state reads the state. A server that is away for a while takes nothing from a
+// conversation that goes on: what was read before counts, and is safe to, because no call
+// is allowed that cannot be recorded.
+func (d decisions) state(ctx context.Context) (store.State, *skill.Diagnostic) {
+	st, err := d.r.load(ctx)
+	d.r.reading.Lock()
+	defer d.r.reading.Unlock()
+	if err == nil {
+		d.r.standing = &st
+		return st, nil
+	}
+	trouble := stateTrouble(d.r.storeName(), err)
+	if (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrBusy)) && d.r.standing != nil {
+		trouble.Message = err.Error() + "; what was decided before counts, and no call is allowed that needs it"
+		return *d.r.standing, &trouble
+	}
+	return st, &trouble
+}
+
 // Decide implements registry.Decider.
 func (d decisions) Decide(ctx context.Context) registry.Decisions {
-	st, err := d.r.load(ctx)
 	var out registry.Decisions
-	if err != nil {
-		out.Diagnostics = append(out.Diagnostics, stateTrouble(d.r.storeName(), err))
+	st, trouble := d.state(ctx)
+	if trouble != nil {
+		out.Diagnostics = append(out.Diagnostics, *trouble)
 	}
 	c, diags := d.r.settingsNow(st)
 	out.Diagnostics = append(out.Diagnostics, diags...)
@@ -146,7 +165,7 @@ func (r *run) heeded(saved []store.SkillState) []store.SkillState {
 // DisabledLocations implements registry.Deactivator, for dialect minimax. What cannot
 // be read turns nothing off; Decide says so.
 func (d decisions) DisabledLocations(ctx context.Context) []string {
-	st, _ := d.r.load(ctx)
+	st, _ := d.state(ctx)
 	return st.Locations
 }
 
