@@ -17,8 +17,7 @@ var storied = []string{
 }
 
 // untold is what of these kinds waits for a part of deft that is not there yet.
-var untold = map[string]string{
-}
+var untold = map[string]string{}
 
 // Each case of the kinds above runs through the program.
 func TestEachCaseOfAKindHasAStory(t *testing.T) {
