@@ -39,12 +39,11 @@ type modelFault struct {
 	steps []modeltest.Step
 	stop  Stop
 	asked int    // requests beyond those of a turn without a fault
-	runs  int    // tools that run beyond those
 	waits string // of the retries, "" = not looked at
 	in    string // a result or the end has this
 }
 
-// again is a fault after which the step comes as it should.
+// modelFaults are the faults; after most of them the step comes as it should, whole.
 func modelFaults(whole modeltest.Step, pause time.Duration) []modelFault {
 	fault := func(s modeltest.Step) []modeltest.Step { return []modeltest.Step{s, whole} }
 	rate := modeltest.Step{Status: 429, Message: "slow down"}
