@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // Removal is what taking one skill away does.
@@ -20,6 +22,9 @@ type Removal struct {
 	kept    bool
 	entry   Entry
 }
+
+// Tree is what was installed, by the lock; "" for a Missing one.
+func (r Removal) Tree() skill.Digest { return r.entry.Tree }
 
 // PlanRemove says what would go. What deft did not put there, or what no longer leads to
 // where the record says, is left. Nothing on disk changes.

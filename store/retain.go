@@ -74,7 +74,8 @@ func remove(ctx context.Context, tx *tx, count *int, query string, args ...any) 
 
 // cutChains removes the rows of chains whose newest row is older than before.
 func cutChains(ctx context.Context, tx *tx, before int64, done *Retained) error {
-	rows, err := tx.QueryContext(ctx, "SELECT chain FROM tier_events WHERE tenant = :tenant GROUP BY chain HAVING max(ts) < ?", before)
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT chain FROM tier_events old WHERE tenant = :tenant AND ts < ?"+
+		" AND NOT EXISTS (SELECT 1 FROM tier_events young WHERE young.tenant = :tenant AND young.chain = old.chain AND young.ts >= ?)", before, before)
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/install"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/store"
 )
@@ -31,13 +33,18 @@ func (r *run) gateStore(ctx context.Context) (*store.Gate, error) {
 	return r.gate, nil
 }
 
-// recordable says why nothing of this run could be kept; then it does nothing either.
+// recordable says why nothing of this run could be kept; then it does nothing either. What
+// was kept long enough goes.
 func (r *run) recordable(ctx context.Context) error {
 	s, err := r.openStore(ctx)
+	if err == nil {
+		err = s.Writable(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	return s.Writable(ctx)
+	_, err = s.Audit().Retain(ctx, store.Retention{})
+	return err
 }
 
 // Record implements gate.Sink.
@@ -138,4 +145,42 @@ func (r *run) recordCommand(ctx context.Context, e session.CommandEvent) error {
 		Time: r.proc.Now().UTC(), Trace: e.Trace, Session: e.Session, Turn: strconv.Itoa(e.Turn), Action: "inline_command", Actor: "host",
 		Versions: map[string]string{e.Address: string(e.Digest)}, Detail: detail,
 	})
+}
+
+// recordAction keeps that a person decided something about skills: trust, untrust, remove.
+func (r *run) recordAction(ctx context.Context, action, name string, versions map[string]string) error {
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	detail, err := json.Marshal(map[string]string{"name": name, "verb": r.verb.path()})
+	if err != nil {
+		return err
+	}
+	return s.Audit().Append(ctx, store.AuditRow{
+		Time: r.proc.Now().UTC(), Origin: "interactive", Action: action, Actor: "user", Versions: versions, Detail: detail,
+	})
+}
+
+// gone ends the grants that are bound to skills which were removed, and records it.
+func (r *run) gone(ctx context.Context, plan []install.Removal) error {
+	keep, err := r.gateStore(ctx)
+	if err != nil {
+		return err
+	}
+	trees := map[string]string{}
+	for _, p := range plan {
+		if p.Missing {
+			continue
+		}
+		trees[p.Name] = string(p.Tree())
+		n, err := keep.RevokeGrantsOf(ctx, p.Tree(), "remove")
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			r.hintf("%s", r.words.Say("grants.gone", n, p.Name))
+		}
+	}
+	return r.recordAction(ctx, "remove", strings.Join(sortedKeys(trees), ", "), trees)
 }

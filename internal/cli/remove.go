@@ -86,6 +86,9 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 			return err
 		}
 		doc.Written = true
+		if err := r.gone(ctx, plan); err != nil {
+			return err
+		}
 	}
 	r.removed(doc)
 	return nil

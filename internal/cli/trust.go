@@ -101,6 +101,9 @@ func (r *run) trustFolder(ctx context.Context, dir string) error {
 		if _, err := s.TrustFolder(ctx, root, "cli", ""); err != nil {
 			return err
 		}
+		if err := r.recordAction(ctx, "trust", root, nil); err != nil {
+			return err
+		}
 		doc.Written = true
 	}
 	return r.trustDone(doc, r.orDry("trust.folder", "trust.folder_dry"), root)
@@ -207,6 +210,9 @@ func (r *run) grant(ctx context.Context, rec *registry.Record, code deft.Code, s
 			Name: rec.Skill.Name, Source: rec.Source.ID, Tree: code.Tree, AllowedTools: code.Tools,
 			Hooks: code.Hooks, Inline: code.InlineDigest(), By: "cli",
 		})
+		if err == nil {
+			err = r.recordAction(ctx, "trust", rec.Skill.Name, map[string]string{rec.Address: string(code.Tree)})
+		}
 	}
 	if err == nil {
 		r.keepTree(ctx, s, code.Listing)

@@ -104,6 +104,9 @@ func (r *run) untrustWrite(ctx context.Context, doc trustJSON, said, name string
 		if err := change(s); err != nil {
 			return err
 		}
+		if err := r.recordAction(ctx, "untrust", name, nil); err != nil {
+			return err
+		}
 		if left, err := s.Grants(ctx); err == nil {
 			r.sweepTrees(left)
 		}
