@@ -116,7 +116,7 @@ func TestATurnIsSeenAsSpans(t *testing.T) {
 	found := 0
 	for _, s := range whole {
 		for _, a := range s.Attributes {
-			if strings.Contains(a.Value.Emit(), "SESAME") {
+			if strings.Contains(a.Value.String(), "SESAME") {
 				found++
 			}
 		}
@@ -137,7 +137,7 @@ func TestATurnIsCounted(t *testing.T) {
 				for _, p := range d.DataPoints {
 					var labels []string
 					for _, a := range p.Attributes.ToSlice() {
-						labels = append(labels, string(a.Key)+"="+a.Value.Emit())
+						labels = append(labels, string(a.Key)+"="+a.Value.String())
 					}
 					got[m.Name] = append(got[m.Name], fmt.Sprintf("%s %d", strings.Join(labels, ","), p.Value))
 				}

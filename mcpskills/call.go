@@ -89,6 +89,8 @@ func (t *tool) failed(ctx context.Context, on *link, err error) (toolset.Result,
 	}
 	if on.isGone() {
 		err = on.why
+	} else if errors.Is(err, mcp.ErrConnectionClosed) {
+		t.p.lost(on, on.spoken(err)) // the next turn must not find it
 	}
 	return t.refuse(codeUnavailable, "the MCP server %q went away; what the call did is not known: %s", server, reason(err)), nil
 }

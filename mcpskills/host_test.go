@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,25 +132,22 @@ func (h *house) call(name, args string) toolset.Result {
 }
 
 // over serves the working server over HTTP and counts the requests that bring the header.
-func over(t *testing.T) (Server, *int) {
+func over(t *testing.T) (Server, *atomic.Int64) {
 	t.Helper()
-	seen := 0
-	var mu sync.Mutex
+	seen := new(atomic.Int64)
 	s := mcptest.Good(io.Discard)
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
 		if r.Header.Get("Authorization") == "Bearer sesame" {
-			seen++
+			seen.Add(1)
 		}
-		mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
 		web.CloseClientConnections()
 		web.Close()
 	})
-	return Server{Name: "srv", URL: web.URL, Headers: map[string]string{"Authorization": "Bearer sesame"}}, &seen
+	return Server{Name: "srv", URL: web.URL, Headers: map[string]string{"Authorization": "Bearer sesame"}}, seen
 }
 
 func TestAToolOfAServerIsCalled(t *testing.T) {
@@ -172,7 +170,7 @@ func TestAToolOfAServerIsCalled(t *testing.T) {
 			}
 		})
 	}
-	if *seen == 0 {
+	if seen.Load() == 0 {
 		t.Error("no request had the header")
 	}
 }

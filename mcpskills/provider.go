@@ -41,6 +41,8 @@ type provider struct {
 	again    time.Time // not before
 	changes  int
 
+	ending sync.WaitGroup // of connections that were lost
+
 	calls  int // numbers progress tokens
 	timers map[string]func()
 }
@@ -181,6 +183,7 @@ func (p *provider) settle(on *link, list []*mcp.Tool, cut string, err error) {
 		return
 	}
 	if on.isGone() {
+		p.ending.Go(on.end)
 		p.fail(on.why)
 		return
 	}
@@ -202,16 +205,17 @@ func (p *provider) fail(err error) {
 	}
 }
 
-// lost notes that a connection ended by itself. What it had is asked for again at the next
-// turn, once.
-func (p *provider) lost(on *link) {
+// lost notes that a connection ended by itself, and ends what is left of it. What it had is
+// asked for again at the next turn, once.
+func (p *provider) lost(on *link, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.live != on {
 		return
 	}
+	p.ending.Go(on.end)
 	p.changes++
-	p.fail(on.why)
+	p.fail(why)
 	p.again = p.h.o.Now()
 }
 
@@ -244,7 +248,7 @@ func (p *provider) connect(ctx context.Context) (*link, error) {
 	go func() { // ends with the connection
 		on.why = on.spoken(ended(session.Wait()))
 		close(on.gone)
-		p.lost(on)
+		p.lost(on, on.why)
 	}()
 	return on, nil
 }
@@ -286,17 +290,14 @@ func (p *provider) client() *mcp.Client {
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { p.changed() },
 		ProgressNotificationHandler: p.progressed,
 	}
-	if p.s.Roots {
-		o.Capabilities.RootsV2 = &mcp.RootCapabilities{}
-	}
 	if p.h.o.Ask != nil {
 		o.ElicitationHandler = p.question
 	}
-	c := mcp.NewClient(&mcp.Implementation{Name: p.h.o.Name, Version: p.h.o.Version}, o)
+	who := &mcp.Implementation{Name: p.h.o.Name, Version: p.h.o.Version}
 	if p.s.Roots {
-		c.AddRoots(&mcp.Root{URI: fileURI(p.h.o.Workspace), Name: "workspace"})
+		return rooted(who, o, p.h.o.Workspace)
 	}
-	return c
+	return mcp.NewClient(who, o)
 }
 
 // Bounds of a list: more tools than any host can use.
@@ -373,4 +374,5 @@ func (p *provider) close() {
 	if on != nil {
 		on.end()
 	}
+	p.ending.Wait()
 }

@@ -1,5 +1,7 @@
 package mcptest
 
+//lint:file-ignore SA1019 what clients have to refuse is what older servers still ask for
+
 import (
 	"context"
 	"fmt"

@@ -97,7 +97,7 @@ func labelsOf(set attribute.Set) string {
 			}
 			return '_'
 		}, string(a.Key))
-		parts = append(parts, name+`="`+escapes.Replace(strings.ToValidUTF8(a.Value.Emit(), "\uFFFD"))+`"`)
+		parts = append(parts, name+`="`+escapes.Replace(strings.ToValidUTF8(a.Value.String(), "\uFFFD"))+`"`)
 	}
 	return strings.Join(parts, ",")
 }

@@ -140,5 +140,5 @@ func valueOf(v attribute.Value) anyValue {
 		}
 		return anyValue{Array: &list}
 	}
-	return text(v.Emit())
+	return text(v.String())
 }
