@@ -215,3 +215,17 @@ func TestWhereAPatternLooks(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOptionIsNotWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	h := newRuleHouse(t, nil)
+	d, _ := h.gate.Check(t.Context(), h.bash("git -P fetch"))
+	if got, _ := h.gate.Answer(t.Context(), Answer{ConfirmID: d.ConfirmID, Nonce: d.Nonce, Session: "s", Reply: ForSession}); got.Verdict != Allow {
+		t.Fatal(got.Reason)
+	}
+	for command, code := range map[string]string{"git -P fetch": CodeRemembered, "git fetch -p": CodeRemembered, "git -P pull": CodeFirstUse, "git pull": CodeFirstUse} {
+		if d := h.gate.Explain(h.bash(command)); d.Code != code {
+			t.Errorf("%s: %s (%s)", command, d.Code, d.Reason)
+		}
+	}
+}

@@ -1,7 +1,7 @@
 // Command mutate changes a package in one place at a time, as a mistake would, and tells
 // which changes its tests do not notice.
 //
-//	mutate [-max 150] [-least 90] [-list] DIR
+//	mutate [-max 150] [-least 90] [-list] [-again FILE] DIR
 //
 // A mutant is a flipped condition, an "and" for an "or", a bound that is off by one, a return
 // that is dropped, a swapped verdict, tier or truth. All of them are compiled at once, with an
@@ -32,12 +32,13 @@ func main() {
 	most := flag.Int("max", 150, "mutants to try, spread over the package")
 	least := flag.Int("least", 90, "percent that have to be killed")
 	list := flag.Bool("list", false, "print the mutants that would be tried and stop")
+	again := flag.String("again", "", "try those mutants alone that survived in a former run, whose output is `FILE`")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ok, err := run(flag.Arg(0), *most, *least, *list)
+	ok, err := run(flag.Arg(0), *again, *most, *least, *list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -47,7 +48,7 @@ func main() {
 	}
 }
 
-func run(dir string, most, least int, list bool) (ok bool, err error) {
+func run(dir, again string, most, least int, list bool) (ok bool, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return false, err
@@ -57,6 +58,11 @@ func run(dir string, most, least int, list bool) (ok bool, err error) {
 		return false, err
 	}
 	numbers := spread(len(all), most)
+	if again != "" {
+		if numbers, err = survivors(all, again); err != nil {
+			return false, err
+		}
+	}
 	if list {
 		for _, n := range numbers {
 			fmt.Printf("%d %s\n", n, all[n-1])
@@ -105,6 +111,18 @@ func spread(all, n int) []int {
 		out[i] = i*all/n + 1
 	}
 	return out
+}
+
+// survivors are the numbers of the mutants whose keys stand in a file.
+func survivors(all []mutant, path string) ([]int, error) {
+	src, err := os.ReadFile(path)
+	var out []int
+	for i, m := range all {
+		if strings.Contains(string(src), "\t"+m.key()+"\n") {
+			out = append(out, i+1)
+		}
+	}
+	return out, err
 }
 
 // readKnown reads the survivors that change nothing: key, tab, reason.
