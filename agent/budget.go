@@ -11,7 +11,7 @@ const warnAt = 80
 
 // Spent is how much of which budget is gone.
 type Spent struct {
-	What  string `json:"what"` // steps, calls, input_tokens, output_tokens
+	What  string `json:"what"` // steps, calls, input_tokens, output_tokens, seconds
 	Used  int    `json:"used"`
 	Limit int    `json:"limit"`
 }
@@ -100,9 +100,13 @@ func (a *account) exhausted() (Spent, Stop, bool) {
 }
 
 // warning returns the first budget that has passed the warning mark, once a turn.
-func (a *account) warning() (Spent, bool) {
+func (a *account) warning(elapsed time.Duration) (Spent, bool) {
 	if a.warned {
 		return Spent{}, false
+	}
+	if limit := a.limit.Time; limit > 0 && elapsed*100 >= limit*warnAt {
+		a.warned = true
+		return Spent{"seconds", int(elapsed.Seconds()), int(limit.Seconds())}, true
 	}
 	for _, l := range a.pool.lines() {
 		if l.Used*100 >= l.Limit*warnAt && l.Limit > 1 {

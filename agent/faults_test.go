@@ -223,3 +223,18 @@ func TestR06Backoff(t *testing.T) {
 		}
 	}
 }
+
+// A turn that has used four fifths of its time is told once, as of any other budget.
+func TestTheTimeOfATurnIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	a := account{limit: Budget{Time: 100 * time.Second}, pool: &pool{limit: DefaultBudget(gate.Interactive)}}
+	if _, yes := a.warning(79 * time.Second); yes {
+		t.Error("too early")
+	}
+	if s, yes := a.warning(80 * time.Second); !yes || s != (Spent{"seconds", 80, 100}) {
+		t.Errorf("%v, %v", s, yes)
+	}
+	if _, yes := a.warning(90 * time.Second); yes {
+		t.Error("told twice")
+	}
+}

@@ -131,7 +131,7 @@ func endOf(s model.Stop) Stop {
 
 // warn tells person and model once that a budget comes to its end.
 func (t *turn) warn() {
-	if spent, yes := t.account.warning(); yes {
+	if spent, yes := t.account.warning(t.r.d.Now().Sub(t.started)); yes {
 		t.emit(Event{Type: BudgetWarned, Budget: &spent})
 		t.note(fmt.Sprintf("Note: this turn has used %s. Come to an end.", spent))
 	}
