@@ -87,10 +87,12 @@ func (t *tool) failed(ctx context.Context, on *link, err error) (toolset.Result,
 	case errors.As(err, &wire):
 		return t.refuse("mcp_error", "the MCP server %q refused the call: %s", server, reason(err)), nil
 	}
-	if on.isGone() {
+	gone := on.isGone()
+	if gone {
 		err = on.why
-	} else if errors.Is(err, mcp.ErrConnectionClosed) {
-		t.p.lost(on, on.spoken(err)) // the next turn must not find it
+	}
+	if gone || errors.Is(err, mcp.ErrConnectionClosed) {
+		t.p.lost(on, err) // the next turn must not find it
 	}
 	return t.refuse(codeUnavailable, "the MCP server %q went away; what the call did is not known: %s", server, reason(err)), nil
 }
