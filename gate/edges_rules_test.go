@@ -317,3 +317,13 @@ func TestWhatHoldsWhateverTheArgumentsAre(t *testing.T) {
 		t.Error("always is offered to nobody")
 	}
 }
+
+func TestAPathThatAPersonVouchesForIsItsProgram(t *testing.T) {
+	t.Parallel()
+	env := ShellEnv{Dir: "/w", Programs: map[string][]string{"git": {"/usr/bin/git", "/opt/git"}}}
+	for command, want := range map[string]Verdict{"/usr/bin/git push": Allow, "/opt/git push": Allow, "/tmp/git push": Ask, "/usr/bin/gitk push": Ask, "./git push": Ask} {
+		if got := EvalBash(ParseRules("allow Bash(git:*)"), command, env); got.Verdict != want {
+			t.Errorf("%q: %s (%s)", command, got.Verdict, got.Reason)
+		}
+	}
+}
