@@ -126,9 +126,6 @@ func (r *run) installer() (*install.Installer, error) {
 	}), nil
 }
 
-// minGit is the first release of git with the settings that fetching relies on.
-const minGit = "2.30"
-
 func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 	c := r.config.Install
 	f := &install.Fetcher{Home: r.dirs.Home, Dir: r.cwd, HTTP: &fetch.HTTP{Private: c.PrivateHosts, Plain: o.allowHTTP}}
@@ -219,18 +216,6 @@ func (r *run) answers() install.Answers {
 // reason is a code's words for a person, with what it is about.
 func (r *run) reason(why install.Reason) string {
 	return fmt.Sprintf("%s (%s)", why.Message, why.Code)
-}
-
-// originText is where a skill comes from, short enough for a line.
-func originText(o install.Origin) string {
-	s := fetch.Redacted(o.URL)
-	if o.Ref != "" {
-		s += "#" + o.Ref
-	}
-	if len(o.Commit) == 40 {
-		s += " at " + o.Commit[:12]
-	}
-	return s
 }
 
 // relative is a path against a root, as a record keeps it on every system. One outside
