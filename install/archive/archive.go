@@ -136,7 +136,9 @@ func (r *reading) tar(in io.Reader) error {
 		}
 		switch name := clean(h.Name); h.Typeflag {
 		case tar.TypeSymlink:
-			r.links[name] = h.Linkname
+			if err := r.link(name, h.Linkname); err != nil {
+				return err
+			}
 		case tar.TypeReg:
 			if err := r.keep(name, t, h.Size, h.Mode&0o111 != 0); err != nil {
 				return err
@@ -182,13 +184,19 @@ func (r *reading) keep(name string, in io.Reader, size int64, exec bool) error {
 	return nil
 }
 
+// link notes where a link leads; one that leads out ends the reading at once.
+func (r *reading) link(name, to string) error {
+	if why := badTarget(name, to); why != "" {
+		return bad(name, why)
+	}
+	r.links[name] = to
+	return nil
+}
+
 // resolve puts the contents of what links lead to in their place.
 func (r *reading) resolve() error {
 	for _, name := range slices.Sorted(maps.Keys(r.links)) {
 		to := r.links[name]
-		if why := badTarget(name, to); why != "" {
-			return bad(name, why)
-		}
 		at := path.Join(path.Dir(name), to)
 		for above := at; above != "."; above = path.Dir(above) {
 			if _, link := r.links[above]; link {

@@ -45,7 +45,9 @@ func (r *reading) zip(data []byte) error {
 			return err
 		}
 		if mode.Type() == fs.ModeSymlink {
-			r.links[name] = string(r.files[name].Data)
+			if err := r.link(name, string(r.files[name].Data)); err != nil {
+				return err
+			}
 			r.out -= int64(len(r.files[name].Data))
 			delete(r.files, name)
 		}

@@ -98,10 +98,11 @@ func (r *run) trustFolder(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.TrustFolder(ctx, root, "cli", ""); err != nil {
+		// The row comes first: what can't be recorded is not done.
+		if err := r.recordAction(ctx, "trust", root, nil); err != nil {
 			return err
 		}
-		if err := r.recordAction(ctx, "trust", root, nil); err != nil {
+		if _, err := s.TrustFolder(ctx, root, "cli", ""); err != nil {
 			return err
 		}
 		doc.Written = true
@@ -206,12 +207,12 @@ func (r *run) grant(ctx context.Context, rec *registry.Record, code deft.Code, s
 		return err
 	}
 	if !stands {
-		_, err = s.GrantSkill(ctx, store.Grant{
-			Name: rec.Skill.Name, Source: rec.Source.ID, Tree: code.Tree, AllowedTools: code.Tools,
-			Hooks: code.Hooks, Inline: code.InlineDigest(), By: "cli",
-		})
+		err = r.recordAction(ctx, "trust", rec.Skill.Name, map[string]string{rec.Address: string(code.Tree)})
 		if err == nil {
-			err = r.recordAction(ctx, "trust", rec.Skill.Name, map[string]string{rec.Address: string(code.Tree)})
+			_, err = s.GrantSkill(ctx, store.Grant{
+				Name: rec.Skill.Name, Source: rec.Source.ID, Tree: code.Tree, AllowedTools: code.Tools,
+				Hooks: code.Hooks, Inline: code.InlineDigest(), By: "cli",
+			})
 		}
 	}
 	if err == nil {

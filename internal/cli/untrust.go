@@ -101,10 +101,10 @@ func (r *run) untrustWrite(ctx context.Context, doc trustJSON, said, name string
 		if err != nil {
 			return err
 		}
-		if err := change(s); err != nil {
+		if err := r.recordAction(ctx, "untrust", name, nil); err != nil {
 			return err
 		}
-		if err := r.recordAction(ctx, "untrust", name, nil); err != nil {
+		if err := change(s); err != nil {
 			return err
 		}
 		if left, err := s.Grants(ctx); err == nil {
