@@ -87,13 +87,11 @@ func (t *tool) failed(ctx context.Context, on *link, err error) (toolset.Result,
 	case errors.As(err, &wire):
 		return t.refuse("mcp_error", "the MCP server %q refused the call: %s", server, reason(err)), nil
 	}
-	gone := on.isGone()
-	if gone {
+	if on.isGone() {
 		err = on.why
 	}
-	if gone || errors.Is(err, mcp.ErrConnectionClosed) {
-		t.p.lost(on, err) // the next turn must not find it
-	}
+	// Whatever the words: the connection gave no answer, and the next turn must not find it.
+	t.p.lost(on, err)
 	return t.refuse(codeUnavailable, "the MCP server %q went away; what the call did is not known: %s", server, reason(err)), nil
 }
 
