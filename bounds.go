@@ -41,6 +41,7 @@ func (s *Session) spawn(ctx context.Context, p agent.Spawn) (agent.Child, error)
 	up := &upper{s, p, s.kinds[i]}
 	o := s.o
 	o.ID, o.Resume, o.Kept, o.Confirm, o.Agent = "", nil, nil, p.Confirmer, nil
+	o.Keep, o.Transcript, o.Placement = nil, nil, s.Placement() // the conversation is its caller's
 	child, err := s.engine.newSession(ctx, o, up)
 	if err != nil {
 		return agent.Child{}, err

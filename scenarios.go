@@ -231,8 +231,11 @@ type choice struct {
 
 // newScenarios reads the scenarios for a session that opens; nil = there are none.
 func (e *Engine) newScenarios(ctx context.Context, o SessionOptions, up *upper) func(context.Context, string) []route.Scenario {
+	if up != nil {
+		return nil
+	}
 	list, _ := e.Scenarios(ctx)
-	if len(list) == 0 || up != nil {
+	if len(list) == 0 {
 		return nil
 	}
 	s := &scenarios{set: route.CompileScenarios(list), clock: e.o.Clock, kept: map[[32]byte]choice{}}

@@ -295,6 +295,54 @@ func TestResumedSkillThatChangedOrIsGone(t *testing.T) {
 	}
 }
 
+// A sub-agent is part of its caller's turn: it writes no turn of its own into the transcript,
+// and begins with its task alone where its caller goes on with a conversation.
+func TestASubAgentHasNoPartInTheTranscript(t *testing.T) {
+	t.Parallel()
+	answer := func(_ context.Context, r model.Request) model.Step {
+		switch {
+		case strings.HasSuffix(last(r), "go"):
+			return calls("skill", map[string]string{"name": "scan"})
+		case asks(r, "Count the entry points."):
+			return says("two entry points")
+		}
+		return says("there are two")
+	}
+	kept, placement := &shelf{}, "sandbox"
+	start := func(former *agent.Transcript) *nest {
+		return newNest(t, func(o *deft.SessionOptions) {
+			o.ID, o.Keep, o.Transcript, o.Placement = "one", kept, former, placement
+		}, answer, forkedSkill("scan", "background: false\n", "Count the entry points."))
+	}
+	start(nil).run(t.Context(), deft.Input{Text: "first: go"})
+	former := kept.read(t)
+	if former.Cut || former.Turns != 1 || former.First.Text != "first: go" || former.Talk[len(former.Talk)-1].Text != "there are two" {
+		t.Errorf("%+v", former)
+	}
+	placement = "local"
+	again := start(former)
+	again.run(t.Context(), deft.Input{Text: "second: go"})
+	if now := kept.read(t); now.Cut || now.Turns != 2 || len(now.Talk) != 2*len(former.Talk) {
+		t.Errorf("%+v", now)
+	}
+	tasks := 0
+	for _, r := range again.model.requests {
+		if strings.Contains(whole(r), "You are a sub-agent") {
+			if tasks++; len(r.Messages) != 1 || strings.Contains(whole(r), "first: go") {
+				t.Errorf("a sub-agent was told: %s", whole(r))
+			}
+		}
+	}
+	if tasks != 1 {
+		t.Errorf("%d requests of sub-agents", tasks)
+	}
+	for _, e := range again.events {
+		if e.Sub != nil && e.Sub.Event != nil && e.Sub.Event.Type == agent.TurnStarted && e.Sub.Event.Placement != "sandbox" {
+			t.Errorf("a sub-agent runs at %q", e.Sub.Event.Placement)
+		}
+	}
+}
+
 // A transcript that cannot be written ends with its turn, which says so once; the answer
 // is not lost.
 func TestTranscriptThatCannotBeWritten(t *testing.T) {
