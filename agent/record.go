@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -118,17 +119,22 @@ type recording struct {
 // recorded reports whether the turn is one that is recorded.
 func (t *turn) recorded() bool { return t.r.d.Record != nil && t.turn != nil && !t.plans }
 
-// flush writes what there is.
-func (t *turn) flush() {
-	events := t.r.d.Journal.take()
-	if !t.recorded() {
-		return
-	}
-	for _, e := range events {
+// noted takes over what the session has noted of its skills.
+func (t *turn) noted() {
+	for _, e := range t.r.d.Journal.take() {
 		if row, ok := t.skillRow(e); ok {
 			t.rec.rows.Skills = append(t.rec.rows.Skills, row)
 		}
 	}
+}
+
+// flush writes what there is. Of a turn that is not recorded nothing stays for the next.
+func (t *turn) flush() {
+	if !t.recorded() {
+		t.r.d.Journal.take()
+		return
+	}
+	t.noted()
 	rows := t.rec.rows
 	if len(rows.Skills) == 0 && len(rows.Tools) == 0 && rows.Turn == nil {
 		return
@@ -136,7 +142,7 @@ func (t *turn) flush() {
 	t.rec.rows = Happened{}
 	if err := t.r.d.Record.Keep(context.WithoutCancel(t.parent), rows); err != nil {
 		t.rec.err = cmp.Or(t.rec.err, fmt.Errorf("%w: %w", ErrPersist, err))
-		t.r.d.Log.Error("record", "category", "store", "trace_id", t.trace, "err", err)
+		t.log(slog.LevelError, "a record was not written", "store", "persist_failed", "err", err)
 	}
 }
 
@@ -147,12 +153,7 @@ func (t *turn) recordBegin() {
 	}
 	t.rec.begun = true
 	t.rec.rows.Turn = t.turnRow("running")
-	events := t.r.d.Journal.take() // what was started before it was routed
-	for _, e := range events {
-		if row, ok := t.skillRow(e); ok {
-			t.rec.rows.Skills = append(t.rec.rows.Skills, row)
-		}
-	}
+	t.noted() // what was started before it was routed
 	t.rec.rows.Skills = append(t.rec.rows.Skills, t.routeRow())
 	t.flush()
 }
