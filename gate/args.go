@@ -18,7 +18,7 @@ var placementKeys = [...]string{"environment", "backend"}
 
 // checkArgs parses src and holds it against the tool's schema. It returns the
 // object and its canonical form, or an *argError.
-func (t *Table) checkArgs(name string, src json.RawMessage) (map[string]any, json.RawMessage, error) {
+func (t *registered) checkArgs(name string, src json.RawMessage) (map[string]any, json.RawMessage, error) {
 	if len(src) == 0 {
 		src = json.RawMessage("{}")
 	}
@@ -35,7 +35,7 @@ func (t *Table) checkArgs(name string, src json.RawMessage) (map[string]any, jso
 			return nil, nil, &argError{"/" + key, "where a tool runs is not an argument"}
 		}
 	}
-	if schema := t.now.Load().schemas[name]; schema != nil {
+	if schema := t.schemas[name]; schema != nil {
 		values := plain(object)
 		if err := schema.Validate(values); err != nil {
 			at, cause := locate(schema.Schema(), values, "", err)

@@ -214,11 +214,11 @@ func (e *engine) decideNow(ctx context.Context, c Call, anyArgs bool) (Decision,
 	if c.Ceiling != 0 {
 		f.ceiling = c.Ceiling.known()
 	}
-	visible := c.Visible
+	tools, visible := e.o.Tools.now.Load(), c.Visible
 	if visible == nil {
-		visible = e.o.Tools.now.Load().names
+		visible = tools.names
 	}
-	f.tool, f.visible = e.o.Tools.Tool(c.Tool)
+	f.tool, f.visible = tools.tools[c.Tool]
 	f.visible = f.visible && slices.Contains(visible, c.Tool)
 	if !f.visible {
 		d := decide(f)
@@ -231,13 +231,13 @@ func (e *engine) decideNow(ctx context.Context, c Call, anyArgs bool) (Decision,
 	var object map[string]any
 	var args json.RawMessage
 	if !anyArgs {
-		object, args, f.argsFault = e.o.Tools.checkArgs(c.Tool, c.Args)
+		object, args, f.argsFault = tools.checkArgs(c.Tool, c.Args)
 		f.call.Args = args
 	}
 	dirs := e.touches(f, object)
 	s := e.subject(f, object, anyArgs)
 	e.raise(f, s, anyArgs)
-	f.refusal = e.refusal(f.call, s)
+	f.refusal = refusal(f, s)
 	f.said = s.judge(append(e.rules.Rules[:len(e.rules.Rules):len(e.rules.Rules)], s.approved...))
 	f.leans = s.leans(f.said)
 	f.key = e.memoryKey(f, s.memoryParts(dirs))

@@ -152,9 +152,9 @@ func (s *subject) matches(r Rule) bool {
 
 // Names implements Namer.
 func (e *engine) Names(c Call, patterns []string) bool {
-	f := &facts{call: c}
-	f.tool, _ = e.o.Tools.Tool(c.Tool)
-	object, args, bad := e.o.Tools.checkArgs(c.Tool, c.Args)
+	tools := e.o.Tools.now.Load()
+	f := &facts{call: c, tool: tools.tools[c.Tool]}
+	object, args, bad := tools.checkArgs(c.Tool, c.Args)
 	f.call.Args, f.argsFault = args, bad
 	e.touches(f, object)
 	s := e.subject(f, object, false)
@@ -376,12 +376,12 @@ func (s *subject) memoryParts(dirs []string) []string {
 // refusal says which active skill refuses the call, "" if none does. Every deny list
 // counts, and every restricting allow list must cover the call: which of several
 // lists is in force is the session's to say, and it hands over no others.
-func (e *engine) refusal(c Call, s *subject) string {
+func refusal(f *facts, s *subject) string {
+	c := f.call
 	if len(c.Skills) == 0 {
 		return ""
 	}
-	tool, _ := e.o.Tools.Tool(c.Tool)
-	steers := tool.Steers || toolrule.AlwaysCallable(c.Tool)
+	steers := f.tool.Steers || toolrule.AlwaysCallable(c.Tool)
 	for _, k := range c.Skills {
 		if k.Source != HostSource && steers {
 			continue

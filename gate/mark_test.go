@@ -66,3 +66,40 @@ func TestATableBecomesAnother(t *testing.T) {
 		}
 	}
 }
+
+// A call is judged by the tools of one moment: the tier of before never goes with the schema
+// of after.
+func TestACallSeesOneTable(t *testing.T) {
+	t.Parallel()
+	with := func(tier Tier, key string) *Table {
+		table, err := NewTable(Tool{Name: "t", Tier: tier, Schema: json.RawMessage(`{"type":"object","required":["` + key + `"]}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	table, reads, asks := with(ReadOnly, "a"), with(ReadOnly, "a"), with(AlwaysConfirm, "b")
+	g, _ := testGate(t, func(o *Options) { o.Tools = table })
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				table.Become(asks)
+				table.Become(reads)
+			}
+		}
+	}()
+	for range 5000 {
+		d := g.Explain(call("t", `{"a":1}`))
+		if d.Code != CodeReadOnly && d.Code != CodeBadArgs || (d.Code == CodeReadOnly) != (d.Tier == ReadOnly) {
+			t.Errorf("%s as %s", d.Code, d.Tier)
+			break
+		}
+	}
+	close(stop)
+	<-stopped
+}
