@@ -41,7 +41,7 @@ var operators = map[string]func(arg, value any) bool{
 	},
 }
 
-// whereOps are the operators as they stand in a text, longest first.
+// whereOps are the operators as they stand in a text: of two that begin alike the longer first.
 var whereOps = [...]string{"!=", "<=", ">=", "=", "<", ">", " in ", " prefix "}
 
 // ParseWhere reads a constraint as a person writes it: "amount<=100", "to = alice",

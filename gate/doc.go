@@ -16,12 +16,14 @@
 //   - gate.go: the shapes other rooms use; codes.go: every code a Decision can have
 //   - table.go: the decision table, one row a check, first match wins
 //   - engine.go: New, Check, Explain; confirm.go: questions, answers, what is remembered
-//   - grant.go, constraint.go: consent given in advance; confirmation.go: a question as it is
-//     kept; memory.go: the store of both where there is no database
+//   - grant.go, constraint.go: consent given in advance; granted.go: what it covers, and the
+//     answers that make some; confirmation.go: a question as it is kept; memory.go: the store
+//     of both where there is no database
 //   - rules.go: rules and tiers of the layers of configuration; judge.go: what rules and
 //     active skills say of one call
 //   - shell_rules.go: a shell command under rules; shell_tier.go: its tier; shell_named.go:
-//     under a restricting list; shell_views.go, shell_options.go: wrappers, options
+//     under a restricting list; shell_views.go, shell_options.go: wrappers, options;
+//     shell_table.go: tables of commands with the verdict that is due
 //   - dialects.go: what a dialect does its own way
 //   - tools.go: the table of registered tools; args.go and canonical.go: their arguments
 //   - paths.go, protected.go: which files a file tool may touch and at what tier

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ type GrantStore interface {
 func sortGrants(grants []Grant) {
 	left := func(g Grant) int {
 		if g.MaxUses == 0 {
-			return int(^uint(0) >> 1)
+			return math.MaxInt
 		}
 		return g.MaxUses - g.Used
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/deftskills/deft/skill"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deftskills/deft/skill"
 )
 
 // alwaysFor is how long the answer "always" holds where the person names no date.
