@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func TestGrantsLetACallWithoutAPersonRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			g, sink, m := grantGate(t, tt.gate, testGrant("g", tt.grant))
-			c := jobCall(tt.tool, orText(tt.args, "{}"))
+			c := jobCall(tt.tool, cmp.Or(tt.args, "{}"))
 			if tt.change != nil {
 				tt.change(&c)
 			}
@@ -128,13 +129,6 @@ func TestGrantsLetACallWithoutAPersonRun(t *testing.T) {
 			}
 		})
 	}
-}
-
-func orText(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func TestTheGrantThatIsLostFirstIsUsedFirst(t *testing.T) {

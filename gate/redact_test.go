@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -133,27 +132,16 @@ func TestNoTokenSurvivesItsSurroundings(t *testing.T) {
 }
 
 func BenchmarkRedactArguments(b *testing.B) {
-	args := json.RawMessage(`{"command":"git log --oneline -n 20 -- internal/cli | head","timeout_s":20,"dir":"/work/project"}`)
+	args := json.RawMessage(`{"command":"git log --oneline -n 20 -- internal/cli | head","timeout_s":20,"dir":"/srv/project"}`)
 	for b.Loop() {
 		Redactor{}.JSON(args)
 	}
 }
 
-// keptQuestions notes what is kept of questions.
-type keptQuestions struct {
-	ConfirmStore
-	shown []string
-}
-
-func (k *keptQuestions) Open(ctx context.Context, c Confirmation, row Row) error {
-	k.shown = append(k.shown, string(c.Shown))
-	return k.ConfirmStore.Open(ctx, c, row)
-}
-
 func TestQuestionIsKeptWithoutSecretsAndItsRowSaysSo(t *testing.T) {
 	t.Parallel()
-	kept := &keptQuestions{}
-	g, sink := testGate(t, func(o *Options) { kept.ConfirmStore, o.Confirms = NewMemory(o.Audit), kept })
+	kept := &keeping{}
+	g, sink := testGate(t, func(o *Options) { kept.Memory, o.Confirms = NewMemory(o.Audit), kept })
 	token := "ghp_" + strings.Repeat("Zz9", 12)
 	secret, err := g.Check(t.Context(), call("send", `{"to":"`+token+`"}`))
 	if err != nil || secret.Verdict != Ask || !secret.Secret || !strings.Contains(string(secret.Args), token) {
@@ -163,8 +151,12 @@ func TestQuestionIsKeptWithoutSecretsAndItsRowSaysSo(t *testing.T) {
 	if err != nil || plain.Secret {
 		t.Fatalf("%+v %v", plain, err)
 	}
-	if len(kept.shown) != 2 || strings.Contains(kept.shown[0], token) || !strings.Contains(kept.shown[0], "[redacted:github]") || !strings.Contains(kept.shown[1], `"to":"you"`) {
-		t.Errorf("kept %q", kept.shown)
+	if len(kept.opened) != 2 {
+		t.Fatalf("kept %+v", kept.opened)
+	}
+	first, second := string(kept.opened[0].Shown), string(kept.opened[1].Shown)
+	if strings.Contains(first, token) || !strings.Contains(first, "[redacted:github]") || !strings.Contains(second, `"to":"you"`) {
+		t.Errorf("kept %q, %q", first, second)
 	}
 	if len(sink.rows) != 2 || !sink.rows[0].Secret || sink.rows[1].Secret {
 		t.Errorf("rows %+v", sink.rows)
