@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +34,6 @@ type Answers struct {
 type Done struct {
 	Item
 	Written bool
-	Links   []Link // that are there now
 	Notes   []string
 }
 
@@ -91,7 +92,7 @@ func (i *Installer) locked(ctx context.Context, verb string, s Scope, f func() e
 	if err := os.MkdirAll(i.o.State, 0o700); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
-	lock, err := lockfile.Exclusive(ctx, filepath.Join(i.o.State, "install.lock"), lockfile.Options{Verb: verb, Wait: i.o.Wait, Now: i.o.Now})
+	lock, err := lockfile.Exclusive(ctx, filepath.Join(i.o.State, "install.lock"), lockfile.Options{Verb: verb, Now: i.o.Now})
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,8 @@ type intent struct {
 	Tree   skill.Digest `json:"tree"`
 	Entry  *Entry       `json:"entry"` // of the lock; nil = the skill is taken away
 	Links  []Link       `json:"links"`
-	Drop   []Link       `json:"drop"` // links that go
+	Drop   []Link       `json:"drop"`            // links that go
+	Stays  bool         `json:"stays,omitempty"` // the folder is of something else
 	Copy   bool         `json:"copy"`
 }
 
@@ -151,14 +153,26 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 		return Done{}, err
 	}
 	entry := i.entry(p, it)
+	if it.Action == Same && i.stands(entry, it, p.choice.Copy) {
+		return Done{Item: it}, nil
+	}
 	n := intent{Format: 1, Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
 	// What a person made or edited is kept aside; what the store has need not be.
 	if was, err := treeAt(ctx, it.Target); err == nil && (it.Before == nil || was.Digest() != it.Before.Tree) {
 		n.Kept = i.aside(it.Name)
 	}
-	prov := i.provenance(p, it)
+	prov := i.provenance(p, it, entry)
 	notes, err := i.carryOut(ctx, n, &prov)
-	return Done{Item: it, Written: err == nil, Links: it.Links, Notes: notes}, err
+	return Done{Item: it, Written: err == nil, Notes: notes}, err
+}
+
+// stands reports whether nothing would change: the record is this very one, and every
+// link is there.
+func (i *Installer) stands(e Entry, it Item, copies bool) bool {
+	if it.Before == nil || copies || !reflect.DeepEqual(e, *it.Before) {
+		return false
+	}
+	return !slices.ContainsFunc(it.Links, func(l Link) bool { return !i.ours(l.Path, &it) })
 }
 
 // keep puts the contents into the store, from which everything else is made.
@@ -196,8 +210,7 @@ func (i *Installer) entry(p *Plan, it Item) Entry {
 	return e
 }
 
-func (i *Installer) provenance(p *Plan, it Item) Provenance {
-	e := i.entry(p, it)
+func (i *Installer) provenance(p *Plan, it Item, e Entry) Provenance {
 	prov := Provenance{
 		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
 		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
@@ -384,6 +397,9 @@ func (i *Installer) swap(ctx context.Context, n intent) error {
 	if err := fault.Err("install.swap"); err != nil {
 		return fmt.Errorf("install %s: %w", n.target(), err)
 	}
+	if n.Stays {
+		return nil
+	}
 	if n.Entry == nil {
 		err := atomicfile.Move(n.target(), n.Old)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -441,7 +457,7 @@ func (i *Installer) link(ctx context.Context, n intent, l Link) (note string, er
 				to = rel
 			}
 		}
-		if err = errors.Join(fault.Err("install.symlink")); err == nil {
+		if err = fault.Err("install.symlink"); err == nil {
 			err = os.Symlink(to, l.Path)
 		}
 		switch {
@@ -524,7 +540,7 @@ func (i *Installer) settle(ctx context.Context, at string, n intent) error {
 func (i *Installer) swapped(ctx context.Context, n intent) bool {
 	if n.Entry == nil {
 		_, err := os.Lstat(n.target())
-		return errors.Is(err, fs.ErrNotExist)
+		return n.Stays || errors.Is(err, fs.ErrNotExist)
 	}
 	if _, err := os.Lstat(n.Fresh); err == nil {
 		// After an exchange the old folder has the new one's name for a moment.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func Compare(was, now skill.Tree) (d Difference) {
 }
 
 // changed names the files of a folder that are not those of a tree in the store.
-func changed(ctx context.Context, i *Installer, was skill.Digest, now skill.Tree) []string {
+func (i *Installer) changed(ctx context.Context, was skill.Digest, now skill.Tree) []string {
 	tree, err := i.o.Trees.Get(ctx, was)
 	if err != nil {
 		return []string{"files that can't be told: " + err.Error()}
@@ -121,7 +122,7 @@ func (i *Installer) Verify(ctx context.Context, s Scope, agents []Agent, names [
 		if _, known := lock.Skills[e.Name()]; known || strings.HasPrefix(e.Name(), ".") || len(names) > 0 && !slices.Contains(names, e.Name()) {
 			continue
 		}
-		if _, err := ReadProvenance(s.Skills + string(os.PathSeparator) + e.Name()); err == nil {
+		if _, err := ReadProvenance(filepath.Join(s.Skills, e.Name())); err == nil {
 			out = append(out, Status{Name: e.Name(), State: Stray})
 		}
 	}
@@ -155,12 +156,8 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 			st.State = c.state
 		}
 	}
-	for _, a := range agents {
-		dir := a.dir(s)
-		if dir == "" || dir == s.Skills || !slices.Contains(e.Agents, a.ID) {
-			continue
-		}
-		if state, l := i.linkState(dir, name, a.ID, n.target()); state != OK {
+	for _, l := range s.links(chosen(agents, e.Agents), name) {
+		if state := linkState(l, name, n.target()); state != OK {
 			st.Links = append(st.Links, l)
 			if st.State == OK {
 				st.State = state
@@ -170,21 +167,20 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 	return st
 }
 
-func (i *Installer) linkState(dir, name, agent, target string) (string, Link) {
-	l := Link{agent, dir + string(os.PathSeparator) + name}
+func linkState(l Link, name, target string) string {
 	info, err := os.Lstat(l.Path)
 	switch {
 	case err != nil:
-		return LinkBroken, l
+		return LinkBroken
 	case info.Mode().Type() != fs.ModeSymlink:
 		if p, err := ReadProvenance(l.Path); err == nil && p.Name == name {
-			return OK, l
+			return OK
 		}
-		return LinkForeign, l
+		return LinkForeign
 	case !leadsTo(l.Path, target):
-		return LinkForeign, l
+		return LinkForeign
 	}
-	return OK, l
+	return OK
 }
 
 // pristine is a tree of the store, every blob of it read and compared.

@@ -52,8 +52,8 @@ func (r *SourceRef) browser(u *url.URL) bool {
 
 // find returns how many parts stand before the mark, 0 where it is not.
 func (h hostForms) find(parts, mark []string) int {
-	for at := 1; at+len(mark) < len(parts)+1; at++ {
-		if (h.repo == 0 && at > 1 || at == h.repo) && slices.Equal(parts[at:at+len(mark)], mark) && at+len(mark) < len(parts) {
+	for at := 1; at+len(mark) < len(parts); at++ {
+		if (h.repo == 0 && at > 1 || at == h.repo) && slices.Equal(parts[at:at+len(mark)], mark) {
 			return at
 		}
 	}

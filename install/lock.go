@@ -41,7 +41,6 @@ type Entry struct {
 	Pin     string       `json:"pin,omitempty"`    // what an update stays at; "" = the ref's newest
 	Agents  []string     `json:"agents,omitempty"` // whose folders have an entry
 	Mode    string       `json:"mode,omitempty"`   // link or copy
-	Needs   []string     `json:"needs,omitempty"`  // other skills
 
 	extra map[string]json.RawMessage // what a later release writes
 }
@@ -168,7 +167,7 @@ func (l *Lock) Bytes() ([]byte, error) {
 
 // entryKeys are the keys that an entry may leave out: an old value of one must not come
 // back as one that is not known.
-var entryKeys = []string{"source", "tree", "exec", "licence", "pin", "agents", "mode", "needs"}
+var entryKeys = []string{"source", "tree", "exec", "licence", "pin", "agents", "mode"}
 
 // Write replaces the file at path.
 func (l *Lock) Write(path string) error {

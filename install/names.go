@@ -2,16 +2,15 @@ package install
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/deftskills/deft/install/archive"
 )
 
 // maxName is the longest name of a target, in code points; the standard's bound.
 const maxName = 64
-
-var deviceForm = regexp.MustCompile(`(?i)^(con|nul|aux|prn|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\..*)?$`)
 
 // CheckName refuses a name that is no single component of a path on every system:
 // whoever writes a header must not choose where it is put. The error is ErrBadName.
@@ -32,7 +31,7 @@ func CheckName(name string) error {
 		why = "it holds a character that some systems read otherwise"
 	case strings.IndexFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) >= 0:
 		why = "it holds a control or invisible character"
-	case deviceForm.MatchString(name):
+	case archive.Device(name):
 		why = "it is the name of a device"
 	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") || strings.HasPrefix(name, " "):
 		why = "it begins or ends with a blank, or ends with a dot"

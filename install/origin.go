@@ -75,9 +75,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
 	switch r.Kind {
 	case Local:
 		return f.local(ctx, r)
-	case Git:
-		return f.git(ctx, r, r.URL)
-	case Probe:
+	case Git, Probe:
 		return f.git(ctx, r, r.URL)
 	case Archive:
 		b, err := f.HTTP.Archive(ctx, r.URL)

@@ -36,8 +36,6 @@ type Options struct {
 	EnforceLocal bool
 	Reserved     []string // names that no skill may take, such as those of built-in ones
 	Now          func() time.Time
-	// Wait is how long another process is waited for; 0 = 10 s.
-	Wait time.Duration
 }
 
 // New returns an Installer.
@@ -234,22 +232,14 @@ func (i *Installer) place(ctx context.Context, _ *Fetched, it *Item, c Choice) (
 		if tree, err := treeAt(ctx, it.Target); info.IsDir() && err == nil && tree.Digest() == it.Digest {
 			it.Action = Same
 		} else if it.Before != nil && err == nil && tree.Digest() != it.Before.Tree && !c.Force {
-			return &Reason{"update_kept", fmt.Sprintf("%s has local edits in %s", it.Name, strings.Join(changed(ctx, i, it.Before.Tree, tree), ", "))}, nil
+			return &Reason{"update_kept", fmt.Sprintf("%s has local edits in %s", it.Name, strings.Join(i.changed(ctx, it.Before.Tree, tree), ", "))}, nil
 		}
 	}
-	for _, a := range c.Agents {
-		dir := a.dir(c.Scope)
-		if dir == "" || dir == c.Scope.Skills {
-			continue
+	it.Links = c.Scope.links(c.Agents, it.Name)
+	for _, l := range it.Links {
+		if _, err := os.Lstat(l.Path); err == nil && !c.Force && !i.ours(l.Path, it) {
+			return &Reason{"install_occupied", l.Path + " is there, and deft did not put it there"}, nil
 		}
-		at := filepath.Join(dir, it.Name)
-		if slices.ContainsFunc(it.Links, func(l Link) bool { return l.Path == at }) {
-			continue
-		}
-		if _, err := os.Lstat(at); err == nil && !c.Force && !i.ours(at, it) {
-			return &Reason{"install_occupied", at + " is there, and deft did not put it there"}, nil
-		}
-		it.Links = append(it.Links, Link{a.ID, at})
 	}
 	return nil, nil
 }

@@ -23,19 +23,18 @@ const minaraFile = ".minara-skill.json"
 
 // Provenance is the record in an installed skill.
 type Provenance struct {
-	Format     int             `json:"format"`
-	ID         string          `json:"id"` // of this installation
-	Name       string          `json:"name"`
-	Source     Origin          `json:"source"`
-	Tree       skill.Digest    `json:"tree"`
-	Files      int             `json:"files"`
-	Licence    licence.Verdict `json:"licence"`
-	Scan       *ScanSummary    `json:"scan,omitempty"`
-	At         time.Time       `json:"installed_at"`
-	Installer  string          `json:"installer"`
-	Mode       string          `json:"mode"`
-	Unverified bool            `json:"unverified,omitempty"` // its source names no digest
-	History    []Former        `json:"history,omitempty"`    // what was here before, the newest last
+	Format    int             `json:"format"`
+	ID        string          `json:"id"` // of this installation
+	Name      string          `json:"name"`
+	Source    Origin          `json:"source"`
+	Tree      skill.Digest    `json:"tree"`
+	Files     int             `json:"files"`
+	Licence   licence.Verdict `json:"licence"`
+	Scan      *ScanSummary    `json:"scan,omitempty"`
+	At        time.Time       `json:"installed_at"`
+	Installer string          `json:"installer"`
+	Mode      string          `json:"mode"`
+	History   []Former        `json:"history,omitempty"` // what was here before, the newest last
 
 	minara bool // written in that system's form too
 }

@@ -18,9 +18,14 @@ type Removal struct {
 	Links   []Link   // that go
 	Left    []string // entries that are not ours, with the reason
 	Edited  []string // files that were changed since
-	Missing bool     // no record names it, and no folder is ours
-	kept    bool
+	Missing bool     // no record names it
+	stays   bool     // its folder is of something else: only the record and the links go
 	entry   Entry
+}
+
+// item is the skill as a plan sees it.
+func (r Removal) item(s Scope) *Item {
+	return &Item{Name: r.Name, Target: filepath.Join(s.Skills, r.Name), Before: &r.entry}
 }
 
 // Tree is what was installed, by the lock; "" for a Missing one.
@@ -43,23 +48,17 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 		}
 		n := intent{Scope: s, Name: name}
 		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != e.Tree {
-			r.Edited = changed(ctx, i, e.Tree, tree)
+			r.Edited = i.changed(ctx, e.Tree, tree)
 		}
 		if p, err := ReadProvenance(n.target()); !errors.Is(err, fs.ErrNotExist) && (err != nil || p.Name != name) {
-			r.Left, r.kept = append(r.Left, n.target()+": its record is of something else"), true
+			r.Left, r.stays = append(r.Left, n.target()+": its record is of something else"), true
 		}
-		for _, a := range agents {
-			dir := a.dir(s)
-			if dir == "" || dir == s.Skills {
-				continue
-			}
-			l := Link{a.ID, filepath.Join(dir, name)}
-			if _, err := os.Lstat(l.Path); err != nil || slices.ContainsFunc(r.Links, func(have Link) bool { return have.Path == l.Path }) {
-				continue
-			}
-			if it := (&Item{Name: name, Target: n.target(), Before: &e}); i.ours(l.Path, it) {
+		for _, l := range s.links(agents, name) {
+			switch _, err := os.Lstat(l.Path); {
+			case err != nil:
+			case i.ours(l.Path, r.item(s)):
 				r.Links = append(r.Links, l)
-			} else {
+			default:
 				r.Left = append(r.Left, l.Path+": it leads elsewhere")
 			}
 		}
@@ -69,23 +68,21 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 }
 
 // Remove takes skills away. Edited ones go where what is replaced lies, for a person to
-// find again.
+// find again. Links and edits are looked at again: another process may have come.
 func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
 	return i.locked(ctx, "remove", s, func() error {
 		for _, r := range list {
 			if r.Missing {
 				continue
 			}
-			n := intent{Format: 1, Scope: s, Name: r.Name, Drop: r.Links}
-			if len(r.Edited) > 0 {
-				n.Kept = i.aside(r.Name)
-			}
-			if r.kept { // only our record goes
-				n.Name = r.Name
-				if err := i.forget(n); err != nil {
-					return err
+			n := intent{Format: 1, Scope: s, Name: r.Name, Stays: r.stays}
+			for _, l := range r.Links {
+				if i.ours(l.Path, r.item(s)) {
+					n.Drop = append(n.Drop, l)
 				}
-				continue
+			}
+			if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != r.entry.Tree {
+				n.Kept = i.aside(r.Name)
 			}
 			if _, err := i.carryOut(ctx, n, nil); err != nil {
 				return fmt.Errorf("skill %q: %w", r.Name, err)
@@ -93,21 +90,6 @@ func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
 		}
 		return nil
 	})
-}
-
-// forget takes a skill out of the lock file and its links away, and leaves its folder.
-func (i *Installer) forget(n intent) error {
-	for _, l := range n.Drop {
-		if err := os.RemoveAll(l.Path); err != nil {
-			return fmt.Errorf("remove: %w", err)
-		}
-	}
-	lock, err := ReadLock(n.Scope.Lock, n.Scope.Name == "project")
-	if err != nil {
-		return err
-	}
-	delete(lock.Skills, n.Name)
-	return lock.Write(n.Scope.Lock)
 }
 
 // Repair restores what verify found missing: files, links and, from the folder itself,

@@ -75,6 +75,18 @@ func Agents(expand func(dir string) string) []Agent {
 	return out
 }
 
+// links are the entries of a skill in the folders of agents, each once. A folder that is
+// the scope's own has the skill already.
+func (s Scope) links(agents []Agent, name string) (out []Link) {
+	for _, a := range agents {
+		l := Link{a.ID, filepath.Join(a.dir(s), name)}
+		if dir := a.dir(s); dir != "" && dir != s.Skills && !slices.ContainsFunc(out, func(have Link) bool { return have.Path == l.Path }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // dir is where an agent keeps the skills of a scope, "" where it keeps none.
 func (a Agent) dir(s Scope) string {
 	if s.Name == "project" {

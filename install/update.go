@@ -35,7 +35,6 @@ type Outdated struct {
 	Why     string // of unknown and source_missing
 	Commit  string // of the source now
 	Files   []string
-	Subpath string
 	entry   Entry
 	fetched *Fetched
 	pack    Package
@@ -59,7 +58,7 @@ func (i *Installer) Outdated(ctx context.Context, f *Fetcher, s Scope, names []s
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
-		o := Outdated{Name: name, entry: e, Subpath: e.Source.Subpath}
+		o := Outdated{Name: name, entry: e}
 		if e.Pin != "" {
 			o.State = Pinned
 			out = append(out, o)
@@ -104,12 +103,12 @@ func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err er
 		if packs, err = Find(ctx, f, FindOptions{}); err != nil {
 			return err
 		}
-		at = slices.IndexFunc(packs, func(p Package) bool { return (targetName(p.Skill) == o.Name || string(p.Skill.ID()) == o.Name) })
+		at = slices.IndexFunc(packs, func(p Package) bool { return targetName(p.Skill) == o.Name || string(p.Skill.ID()) == o.Name })
 		if at < 0 {
 			o.State = RemovedUpstream
 			return nil
 		}
-		o.State, o.Subpath = Moved, packs[at].Dir
+		o.State = Moved
 	}
 	o.pack = packs[at]
 	if o.pack.Digest == o.entry.Tree {
@@ -146,29 +145,26 @@ type Updated struct {
 	Why       *Reason
 }
 
-// Update brings skills that are newer at their source. onEdit is one of the words above.
-// Each goes through all checks of an install again.
-func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, list []Outdated, onEdit string, c Choice, a Answers) ([]Updated, error) {
-	var out []Updated
-	for _, o := range list {
+// Update brings a skill that is newer at its source, and leaves any other. onEdit is one
+// of the words above. All checks of an install are made again.
+func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
+	if o.State != Newer && o.State != Moved {
 		u := Updated{Name: o.Name, State: o.State}
 		if o.Why != "" {
 			u.Why = &Reason{o.State, o.Why}
 		}
-		if o.State == Newer || o.State == Moved {
-			var err error
-			if u, err = i.update(ctx, s, agents, o, onEdit, c, a); err != nil {
-				return out, fmt.Errorf("skill %q: %w", o.Name, err)
-			}
-		}
-		out = append(out, u)
+		return u, nil
 	}
-	return out, nil
+	u, err := i.update(ctx, s, agents, o, onEdit, c, a)
+	if err != nil {
+		return u, fmt.Errorf("skill %q: %w", o.Name, err)
+	}
+	return u, nil
 }
 
 func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
 	u := Updated{Name: o.Name, State: "updated"}
-	c.Scope, c.Copy, c.Pin = s, o.entry.Mode == "copy", o.entry.Pin
+	c.Scope, c.Copy = s, o.entry.Mode == "copy"
 	c.Agents = chosen(agents, o.entry.Agents)
 	local, err := treeAt(ctx, filepath.Join(s.Skills, o.Name))
 	if err != nil {
@@ -176,9 +172,12 @@ func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outda
 	}
 	pack := o.pack
 	if local.Digest() != o.entry.Tree {
-		u.Edited = changed(ctx, i, o.entry.Tree, local)
+		u.Edited = i.changed(ctx, o.entry.Tree, local)
 		switch onEdit {
 		case TakeTheirs:
+			if pack, err = i.withExtra(ctx, s, o, local, pack); err != nil {
+				return u, err
+			}
 		case MergeBoth:
 			merged, conflicts, err := i.merge(ctx, s, o, local)
 			if err != nil {
@@ -202,14 +201,6 @@ func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outda
 	plan, err := i.Plan(ctx, o.fetched, []Package{pack}, c)
 	if err != nil {
 		return u, err
-	}
-	for at := range plan.Items {
-		if onEdit == TakeTheirs && len(u.Edited) > 0 {
-			plan.Items[at].Package, err = i.withExtra(ctx, s, o, local, plan.Items[at].Package)
-			if err != nil {
-				return u, err
-			}
-		}
 	}
 	done, err := i.Apply(ctx, plan, a)
 	if err != nil {

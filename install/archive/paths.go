@@ -24,6 +24,9 @@ var (
 	device = regexp.MustCompile(`(?i)^(con|nul|aux|prn|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\..*)?$`)
 )
 
+// Device reports whether Windows reads a name as that of a device, whatever its ending.
+func Device(name string) bool { return device.MatchString(name) }
+
 func bad(name, why string) error { return fmt.Errorf("%w: %q (%s)", ErrBadEntry, name, why) }
 
 // clean is a name without what means nothing: "./" in front and "/" behind. Names that
@@ -105,7 +108,7 @@ func badPath(p string, depth int) string {
 			return "a part that means nothing"
 		case len(part) > maxPart:
 			return fmt.Sprintf("a part longer than %d bytes", maxPart)
-		case device.MatchString(part):
+		case Device(part):
 			return "the name of a device"
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
 			return "a dot or a blank at the end"

@@ -215,16 +215,25 @@ func TestAPrivateAddressIsNotDialled(t *testing.T) {
 
 // The address that was looked at is the one that is dialled: a name that answers
 // otherwise the second time gains nothing.
-func TestTheNameIsNotResolvedASecondTime(t *testing.T) {
+func TestGitDialsTheAddressThatWasLookedAt(t *testing.T) {
 	t.Parallel()
+	said := filepath.Join(t.TempDir(), "said")
+	stand := filepath.Join(t.TempDir(), "git")
+	if err := os.WriteFile(stand, []byte("#!/bin/sh\necho \"$@\" >"+said+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	asked := 0
-	g := &fetch.Git{Program: program(t), Temp: t.TempDir(), Limits: fetch.Limits{Time: 0}}
+	g := &fetch.Git{Program: stand, Temp: t.TempDir()}
 	g.Resolve = func(context.Context, string) ([]netip.Addr, error) {
 		asked++
-		return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil // reserved for texts: refused
+		return []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("2606:2800:21f::1")}, nil
 	}
-	if _, err := g.Refs(t.Context(), "https://files.example/x.git"); !errors.Is(err, fetch.ErrPrivate) || asked != 1 {
-		t.Errorf("asked %d times: %v", asked, err)
+	if _, err := g.Refs(t.Context(), "https://files.example/x.git"); err != nil || asked != 1 {
+		t.Fatalf("asked %d times: %v", asked, err)
+	}
+	args, err := os.ReadFile(said)
+	if want := "-c http.curloptResolve=files.example:443:93.184.215.14,2606:2800:21f::1 "; err != nil || !strings.Contains(string(args), want) {
+		t.Errorf("git got %s, %v; no %s", args, err, want)
 	}
 }
 

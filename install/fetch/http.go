@@ -25,7 +25,6 @@ type HTTP struct {
 	Private []string       // hosts, or host:port, that may lie in a private network
 	CA      *x509.CertPool // nil = the system's
 	Plain   bool           // http addresses pass, where a person allowed them
-	Proxy   func(*http.Request) (*url.URL, error)
 	Limits  Limits
 }
 
@@ -118,7 +117,7 @@ func (h *HTTP) client() *http.Client {
 	}
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: dial, Proxy: h.Proxy, TLSClientConfig: &tls.Config{RootCAs: h.CA, MinVersion: tls.VersionTLS12},
+			DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: h.CA, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: headTime, ResponseHeaderTimeout: headTime, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 		},
 		// Credentials are never given, so that none can be carried to another host.

@@ -235,7 +235,7 @@ func (r *run) applyPlan(ctx context.Context, i *install.Installer, plan *install
 	frozen := exactly && slices.ContainsFunc(plan.Items, func(it install.Item) bool { return it.Refused != nil })
 	if r.writing.dryRun || frozen {
 		for _, it := range plan.Items {
-			done = append(done, install.Done{Item: it, Links: it.Links})
+			done = append(done, install.Done{Item: it})
 		}
 	} else if done, err = i.Apply(ctx, plan, r.answers()); err != nil {
 		return err

@@ -172,27 +172,20 @@ func (r *run) updateOne(ctx context.Context, i *install.Installer, scope install
 	case o.resume:
 		return i.Continue(ctx, scope, r.allAgents(), s, c, r.answers())
 	}
-	onEdit := o.onEdit
-	if onEdit == "ask" {
-		onEdit = install.KeepEdits
+	update := func(onEdit string) (install.Updated, error) {
+		return i.Update(ctx, scope, r.allAgents(), s, onEdit, c, r.answers())
 	}
-	list, err := i.Update(ctx, scope, r.allAgents(), []install.Outdated{s}, onEdit, c, r.answers())
-	if err != nil {
-		return install.Updated{}, err
+	if o.onEdit != "ask" {
+		return update(o.onEdit)
 	}
-	u := list[0]
-	if u.State == "kept" && o.onEdit == "ask" && r.person() != nil {
-		r.person().Printf("%s ", r.words.Say("update.ask", u.Name, strings.Join(u.Edited, ", ")))
-		answer, err := r.readLine()
-		if err == nil && (answer == install.TakeTheirs || answer == install.MergeBoth) {
-			list, err = i.Update(ctx, scope, r.allAgents(), []install.Outdated{s}, answer, c, r.answers())
-			if err != nil {
-				return install.Updated{}, err
-			}
-			u = list[0]
+	u, err := update(install.KeepEdits)
+	if p := r.person(); err == nil && u.State == "kept" && p != nil {
+		p.Printf("%s ", r.words.Say("update.ask", u.Name, strings.Join(u.Edited, ", ")))
+		if answer, err := r.readLine(); err == nil && (answer == install.TakeTheirs || answer == install.MergeBoth) {
+			return update(answer)
 		}
 	}
-	return u, nil
+	return u, err
 }
 
 // updated tells of one skill and notes what it means for the exit code.
