@@ -5,10 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,7 +14,6 @@ import (
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/skill"
-	"github.com/deftskills/deft/source"
 )
 
 // agentFolders are the folders of kinds of agents, below the workspace and below the home;
@@ -34,12 +29,6 @@ var agentFolders = [...]struct {
 // AgentText is a definition that a host keeps in a place of its own, such as a database; see
 // agent.ReadDefinition.
 type AgentText struct{ ID, Text string }
-
-// Bounds of such a folder: what a person writes by hand stays far below them.
-const (
-	maxAgents    = 100
-	maxAgentFile = 64 << 10
-)
 
 // Agents returns the kinds of agents: the built-in ones, those that Options.AgentTexts
 // gives, and those that files define in .deft/agents and in the folders of other programs,
@@ -142,8 +131,7 @@ func (e *Engine) agentBases(ctx context.Context) []string {
 	if e.o.OnlySources {
 		return nil
 	}
-	trust, _ := e.judge.Trust(ctx, source.Info{Kind: source.Project, Path: e.o.Workspace, Trust: source.Pending}, nil)
-	if trust == source.Workspace || trust == source.Trusted {
+	if e.trustsWorkspace(ctx) {
 		out = append(out, e.o.Workspace)
 	}
 	if e.o.Home != "" && e.o.Home != e.o.Workspace {
@@ -152,51 +140,21 @@ func (e *Engine) agentBases(ctx context.Context) []string {
 	return out
 }
 
-// read takes the definitions of one folder, by name. No link leads out of base.
+// read takes the definitions of one folder, by name.
 func (a *agents) read(base, folder string) {
-	root, err := os.OpenRoot(base)
-	if err != nil {
-		return // nothing is defined there
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), folder)
-	if err != nil {
-		return
-	}
-	for i, entry := range entries {
-		name := folder + "/" + entry.Name()
-		shown := filepath.Join(base, filepath.FromSlash(name))
-		if !strings.EqualFold(filepath.Ext(name), ".md") || strings.EqualFold(entry.Name(), "README.md") {
-			continue
+	more := definitions(base, folder, "agent_invalid", isAgent, func(path string, src []byte, err error) {
+		var d agent.Definition
+		if err == nil {
+			stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+			d, err = agent.ReadDefinition(src, strings.TrimSuffix(stem, ".agent"))
 		}
-		if i >= maxAgents {
-			a.diags = append(a.diags, skill.Finding("agent_invalid", shown, "more than %d files in %s; the rest is left out", maxAgents, folder))
-			return
-		}
-		d, err := readAgent(root, name)
-		a.add(d, shown, err)
-	}
+		a.add(d, path, err)
+	})
+	a.diags = append(a.diags, more...)
 }
 
-func readAgent(root *os.Root, name string) (agent.Definition, error) {
-	info, err := root.Stat(name)
-	if err != nil {
-		return agent.Definition{}, errors.New("it cannot be read")
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxAgentFile {
-		return agent.Definition{}, fmt.Errorf("it is no plain file of at most %d bytes", maxAgentFile)
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return agent.Definition{}, errors.New("it cannot be read")
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxAgentFile))
-	if err != nil {
-		return agent.Definition{}, errors.New("it cannot be read")
-	}
-	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
-	return agent.ReadDefinition(src, strings.TrimSuffix(stem, ".agent"))
+func isAgent(file string) bool {
+	return strings.EqualFold(filepath.Ext(file), ".md") && !strings.EqualFold(file, "README.md")
 }
 
 // forks returns the kinds of sub-agents that a session's forked skills may name, and keeps

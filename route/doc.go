@@ -10,7 +10,8 @@
 //
 //	context.go      what a turn is: stages, assets, preloads, retrieved hits
 //	signal.go       the event behind a turn without a person, and how it is read
-//	scenario.go     situations that a person wrote down, found by their words
+//	scenario.go     situations that a person wrote down, found by their words; how they are
+//	                read: scenario_read.go
 //	result.go       what comes out: the order, hidden skills, fit, the clear winner
 //	options.go      what can be chosen; the dialects are dialects.json
 //	compile.go      Compile: what is prepared once for a Snapshot
