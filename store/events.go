@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/deftskills/deft/internal/applog"
@@ -333,11 +334,15 @@ func (e tableEvents) Delete(ctx context.Context, session string) error {
 type tableWriter struct {
 	s       *Store
 	session string
-	last    int64
+
+	mu   sync.Mutex // held while events are numbered and written
+	last int64
 }
 
 // Append implements EventWriter.
 func (w *tableWriter) Append(ctx context.Context, events ...Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	err := w.s.write(ctx, "session.save", func(tx *tx) error {
 		rows := make([][]any, len(events))
 		for i, ev := range events {
@@ -360,7 +365,12 @@ func (w *tableWriter) Append(ctx context.Context, events ...Event) error {
 	return err
 }
 
+func (w *tableWriter) Last() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
 func (w *tableWriter) Sync() error  { return nil } // what is committed is on disk
-func (w *tableWriter) Last() int64  { return w.last }
 func (w *tableWriter) Torn() string { return "" }
 func (w *tableWriter) Close() error { return nil }

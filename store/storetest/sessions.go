@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ func sessions(s *Suite) {
 	s.testOpen("SessionRowsComeBackTheNewestFirst", sessionRows)
 	s.testOpen("EventsComeBackByteForByte", events)
 	s.testOpen("EventsHaveOneWriter", oneWriter)
+	s.test("OneWriterServesSeveralAtOnce", sharedWriter)
 	s.testOpen("SessionsOfTenantsAreApart", sessionTenants)
 }
 
@@ -155,6 +157,27 @@ func oneWriter(t *testing.T, open func(store.Options) *store.Store) {
 	if got := eventsOf(t, a, "one", 1); len(got) > 1 {
 		t.Errorf("%d events", len(got))
 	}
+}
+
+func sharedWriter(t *testing.T, s *store.Store) {
+	w, err := s.Events().Open(t.Context(), "one")
+	must(t, err)
+	const writers, each = 4, 10
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for i := range each {
+				if err := w.Append(t.Context(), event(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := len(eventsOf(t, s, "one", 1)); n != writers*each || w.Last() != writers*each {
+		t.Errorf("%d events, the last has number %d, want %d", n, w.Last(), writers*each)
+	}
+	must(t, w.Close())
 }
 
 func sessionTenants(t *testing.T, open func(store.Options) *store.Store) {
