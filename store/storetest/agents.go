@@ -41,7 +41,7 @@ func agents(s *Suite) {
 
 func notes(t *testing.T, s *store.Store) {
 	ctx := t.Context()
-	m := s.Memories("/work", "user")
+	m := s.Memories("/srv/w", "user")
 	if all, err := m.All(ctx); err != nil || len(all) != 0 {
 		t.Error(all, err)
 	}
@@ -66,7 +66,7 @@ func notes(t *testing.T, s *store.Store) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)
 	}
-	for _, other := range []*store.Memories{s.Memories("/work", "agent:x"), s.Memories("/other", "user")} {
+	for _, other := range []*store.Memories{s.Memories("/srv/w", "agent:x"), s.Memories("/other", "user")} {
 		if all, err := other.All(ctx); err != nil || len(all) != 0 {
 			t.Error(all, err)
 		}
@@ -83,7 +83,7 @@ func notes(t *testing.T, s *store.Store) {
 }
 
 func notesTogether(t *testing.T, s *store.Store) {
-	m := s.Memories("/work", "user")
+	m := s.Memories("/srv/w", "user")
 	const most, writers = 5, 12
 	var kept atomic.Int32
 	var group sync.WaitGroup
