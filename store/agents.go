@@ -76,11 +76,7 @@ func (s *Store) SaveAgent(ctx context.Context, a AgentDefinition) (AgentDefiniti
 // RemoveAgent deletes a kind, ErrNotFound without one.
 func (s *Store) RemoveAgent(ctx context.Context, id string) error {
 	return s.write(ctx, "agent.save", func(tx *tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM agent_definitions WHERE tenant = :tenant AND id = ?", id)
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n > 0 {
+		if n, err := tx.changed(ctx, "DELETE FROM agent_definitions WHERE tenant = :tenant AND id = ?", id); err != nil || n > 0 {
 			return err
 		}
 		return fmt.Errorf("%w: agent %q", ErrNotFound, id)

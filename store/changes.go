@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 )
@@ -177,7 +176,7 @@ func (c *cursor) read(ctx context.Context, s *Store) (found []Change, err error)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clip(found), nil
+	return found, nil
 }
 
 // note collects the changes of one write; a row that is written over is one change.

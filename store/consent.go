@@ -123,19 +123,8 @@ func soundGrants(ctx context.Context, q querier, where string, args ...any) (out
 	if where != "" {
 		query += " AND " + where
 	}
-	rows, err := q.QueryContext(ctx, query+" ORDER BY created_at, id", args...)
+	ids, err := texts(ctx, q, query+" ORDER BY created_at, id", args...)
 	if err != nil {
-		return nil, nil, err
-	}
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, nil, errors.Join(err, rows.Close())
-		}
-		ids = append(ids, id)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, nil, err
 	}
 	for _, id := range ids {
@@ -309,13 +298,13 @@ func (g *Gate) Open(ctx context.Context, c gate.Confirmation, row gate.Row) erro
 // row wins.
 func (g *Gate) Resolve(ctx context.Context, r gate.Resolution) error {
 	return g.s.write(ctx, "confirm.resolve", func(tx *tx) error {
-		res, err := tx.ExecContext(ctx, "UPDATE confirmations SET state = ?, answer = ?, resolved_at = ?, resolved_by = ?"+
+		n, err := tx.changed(ctx, "UPDATE confirmations SET state = ?, answer = ?, resolved_at = ?, resolved_by = ?"+
 			" WHERE tenant = :tenant AND id = ? AND state = 'open'", string(r.State), string(r.Reply), r.At.UnixMicro(), r.By, r.ID)
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("confirmation %s: %w", r.ID, gate.ErrNotOpen))
+		if n == 0 {
+			return fmt.Errorf("confirmation %s: %w", r.ID, gate.ErrNotOpen)
 		}
 		if r.Grant != nil {
 			if err := newGrant(ctx, tx, *r.Grant); err != nil {
@@ -338,14 +327,11 @@ func (g *Gate) Expire(ctx context.Context, now time.Time) error {
 
 func (g *Gate) end(ctx context.Context, state gate.ConfirmState, now time.Time, where string, arg any) error {
 	return g.s.write(ctx, "confirm.resolve", func(tx *tx) error {
-		res, err := tx.ExecContext(ctx, "UPDATE confirmations SET state = ?, resolved_at = ? WHERE tenant = :tenant AND state = 'open' AND "+where,
+		n, err := tx.changed(ctx, "UPDATE confirmations SET state = ?, resolved_at = ? WHERE tenant = :tenant AND state = 'open' AND "+where,
 			string(state), now.UnixMicro(), arg)
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err == nil && n == 0 {
+		if err == nil && n == 0 {
 			return errUnchanged
 		}
-		return nil
+		return err
 	})
 }

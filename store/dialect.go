@@ -49,6 +49,32 @@ func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 	return t.q.ExecContext(ctx, t.text(query), args...)
 }
 
+// changed is ExecContext; it returns how many rows it changed.
+func (t *tx) changed(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	res, err := t.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// texts reads a query of one column.
+func texts(ctx context.Context, q querier, query string, args ...any) (out []string, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, rows.Err()
+}
+
 // forUpdate ends a SELECT whose rows this transaction is going to change. SQLite has
 // one writer: whoever writes has locked every row.
 func (t *tx) forUpdate() string {

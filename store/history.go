@@ -160,12 +160,9 @@ func (e ToolEvent) values(hash string) []any {
 }
 
 func keepTurn(ctx context.Context, tx *tx, t Instance) error {
-	res, err := tx.ExecContext(ctx, "UPDATE workflow_instances SET session = ?, status = ?, started = coalesce(started, ?), ended = ?, stop = ?, error = ?"+
+	n, err := tx.changed(ctx, "UPDATE workflow_instances SET session = ?, status = ?, started = coalesce(started, ?), ended = ?, stop = ?, error = ?"+
 		" WHERE tenant = :tenant AND id = ?", said(t.Session), t.Status, micro(t.Started), micro(t.Ended), said(t.Stop), said(t.Error), t.ID)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n > 0 {
+	if err != nil || n > 0 {
 		return err
 	}
 	// The row of a turn that a queue started is the queue's to keep.

@@ -74,11 +74,7 @@ func (m *Memories) Keep(ctx context.Context, name, body string, most int) (kept 
 // Drop deletes a note; there is false where it was not there.
 func (m *Memories) Drop(ctx context.Context, name string) (there bool, err error) {
 	err = m.s.write(ctx, "memory.save", func(tx *tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE"+ofMemories+" AND name = ?", m.workspace, m.principal, name)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
+		n, err := tx.changed(ctx, "DELETE"+ofMemories+" AND name = ?", m.workspace, m.principal, name)
 		if there = n > 0; err == nil && !there {
 			return errUnchanged
 		}

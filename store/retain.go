@@ -63,32 +63,16 @@ func (a Audit) Retain(ctx context.Context, o Retention) (done Retained, err erro
 }
 
 func remove(ctx context.Context, tx *tx, count *int, query string, args ...any) error {
-	res, err := tx.ExecContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
+	n, err := tx.changed(ctx, query, args...)
 	*count += int(n)
 	return err
 }
 
 // cutChains removes the rows of chains whose newest row is older than before.
 func cutChains(ctx context.Context, tx *tx, before int64, done *Retained) error {
-	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT chain FROM tier_events old WHERE tenant = :tenant AND ts < ?"+
+	chains, err := texts(ctx, tx, "SELECT DISTINCT chain FROM tier_events old WHERE tenant = :tenant AND ts < ?"+
 		" AND NOT EXISTS (SELECT 1 FROM tier_events young WHERE young.tenant = :tenant AND young.chain = old.chain AND young.ts >= ?)", before, before)
 	if err != nil {
-		return err
-	}
-	var chains []string
-	for rows.Next() {
-		var chain string
-		if err := rows.Scan(&chain); err != nil {
-			_ = rows.Close()
-			return err
-		}
-		chains = append(chains, chain)
-	}
-	if err := rows.Close(); err != nil {
 		return err
 	}
 	for _, chain := range chains {
@@ -100,7 +84,6 @@ func cutChains(ctx context.Context, tx *tx, before int64, done *Retained) error 
 		if err := remove(ctx, tx, &done.Decisions, "DELETE FROM tier_events WHERE tenant = :tenant AND chain = ? AND seq <= ?", chain, h.CutSeq); err != nil {
 			return err
 		}
-
 		if _, err := tx.ExecContext(ctx, "UPDATE audit_heads SET cut_seq = ?, cut_hash = ?, cut_at = ? WHERE tenant = :tenant AND chain = ?",
 			h.CutSeq, hexOf(h.CutHash), tx.now.UnixMicro(), chain); err != nil {
 			return err

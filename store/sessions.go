@@ -126,13 +126,9 @@ func (s *Store) DeleteSession(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, "session.save", func(tx *tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE tenant = :tenant AND id = ?", id)
-		if err != nil {
+		if n, err := tx.changed(ctx, "DELETE FROM sessions WHERE tenant = :tenant AND id = ?", id); err != nil || n > 0 {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(fmt.Errorf("session %q: %w", id, ErrNotFound), err)
-		}
-		return nil
+		return fmt.Errorf("session %q: %w", id, ErrNotFound)
 	})
 }
