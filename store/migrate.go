@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -85,18 +86,23 @@ func (s *file) migrate(ctx context.Context, h *handle, schema int64) error {
 			return err
 		}
 	}
+	return bringTo(ctx, s.latest, goose.DialectSQLite3, db, s.migrations, func() (int64, error) { return schemaOf(ctx, db) })
+}
+
+// bringTo runs the migrations that db has not seen; schema says where that led.
+func bringTo(ctx context.Context, latest int64, dialect goose.Dialect, db *sql.DB, migrations fs.FS, schema func() (int64, error)) error {
 	if err := fault.Err("migrate.step"); err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, s.migrations, goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
+	p, err := goose.NewProvider(dialect, db, migrations, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return err
 	}
-	if n, err := schemaOf(ctx, db); err != nil || n != s.latest {
-		return errors.Join(fmt.Errorf("migration ended at schema %d instead of %d", n, s.latest), err)
+	if n, err := schema(); err != nil || n != latest {
+		return errors.Join(fmt.Errorf("migration ended at schema %d instead of %d", n, latest), err)
 	}
 	fault.Point("migrate.step")
 	return nil

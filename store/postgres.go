@@ -338,22 +338,7 @@ func (s *server) migrate(ctx context.Context) (err error) {
 	if schema > 0 && s.o.NoMigrate {
 		return older(s.address, schema, s.latest)
 	}
-	if err := fault.Err("migrate.step"); err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, s.migrations,
-		goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
-	if err != nil {
-		return err
-	}
-	if _, err := p.Up(ctx); err != nil {
-		return err
-	}
-	if n, err := s.schema(ctx, s.on(lock)); err != nil || n != s.latest {
-		return errors.Join(fmt.Errorf("migration ended at schema %d instead of %d", n, s.latest), err)
-	}
-	fault.Point("migrate.step")
-	return nil
+	return bringTo(ctx, s.latest, goose.DialectPostgres, db, s.migrations, func() (int64, error) { return s.schema(ctx, s.on(lock)) })
 }
 
 // listen implements backend, on a connection of its own. One that is lost is made anew at

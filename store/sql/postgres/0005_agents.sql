@@ -26,4 +26,4 @@ CREATE TABLE agent_definitions (
 
 SELECT deft_isolate();
 
-UPDATE meta SET value = '5' WHERE tenant = 'local' AND key = 'schema' AND CAST(value AS INTEGER) < 5;
+UPDATE meta SET value = '5' WHERE tenant = 'local' AND key = 'schema';

@@ -24,5 +24,5 @@ CREATE TABLE agent_definitions (
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
-UPDATE meta SET value = '5' WHERE tenant = 'local' AND key = 'schema' AND CAST(value AS INTEGER) < 5;
+UPDATE meta SET value = '5' WHERE tenant = 'local' AND key = 'schema';
 PRAGMA user_version = 5;
