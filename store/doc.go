@@ -53,14 +53,16 @@
 //	what can be configured        options.go
 //	one text for two databases    dialect.go
 //	PostgreSQL                    postgres.go
+//	what others changed           changes.go
 //	a table                       sql/, and the file named after what it keeps:
 //	                              states.go, profiles.go, trust.go, locations.go
 //	what the gate keeps           consent.go (grants, questions), chain.go (decisions)
 //	what became of turns, tools   history.go; how long it is kept: retain.go
 //	conversations                 sessions.go (rows), events.go (what was said)
-//	checksums                     table.go
+//	checksums, kinds of columns   table.go, columns.go
 //	SQLite's connections          conn.go
 //	transactions, the writer      update.go
+//	how far a database is         schema.go
 //	the schema's next number      migrate.go; add sql/*/NNNN_name.sql, expand before you
 //	                              contract, so that the release before can run beside
 //	notes, kinds of agents        memories.go, agents.go
