@@ -2,7 +2,6 @@ package applog
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -315,6 +314,13 @@ func (f *failing) rename(from, to string) error {
 	return f.system.rename(from, to)
 }
 
+func (f *failing) save(path string, data []byte) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.system.save(path, data)
+}
+
 func (f *failing) open(path string) (file, error) {
 	if err := f.fail(); err != nil {
 		return nil, err
@@ -381,23 +387,6 @@ func TestR02NthCallFails(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestEndedContextTakesNoLock(t *testing.T) {
-	t.Parallel()
-	path := written(t, 1, options())
-	l, err := Open(t.Context(), path, options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	o := options()
-	o.Wait = 1 << 40
-	if _, err := Open(ctx, path, o); !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }
 

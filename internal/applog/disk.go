@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
+
+	"github.com/deftskills/deft/internal/atomicfile"
 )
 
 // disk is what a log does to a disk. A test has one that loses its power.
@@ -17,6 +17,7 @@ type disk interface {
 	size(path string) (int64, error)
 	rename(from, to string) error
 	sync(dir string) error // brings names to disk
+	save(path string, data []byte) error
 }
 
 type file interface {
@@ -48,18 +49,10 @@ func (system) size(path string) (int64, error) {
 	return st.Size(), nil
 }
 
+func (system) save(path string, data []byte) error { return atomicfile.Write(path, data, 0o600) }
+
 func (system) rename(from, to string) error { return os.Rename(from, to) }
 
-func (system) sync(dir string) error {
-	f, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return nil // a system that cannot do it
-	}
-	defer f.Close()
-	if err := f.Sync(); errors.Is(err, syscall.EIO) {
-		return fmt.Errorf("directory not on disk: %w", err)
-	}
-	return nil
-}
+func (system) sync(dir string) error { return atomicfile.SyncDir(dir) }
 
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/fault"
 	"github.com/deftskills/deft/internal/lockfile"
 )
@@ -25,12 +24,10 @@ type Options struct {
 	Kind string // of the records, written in each file; another kind is ErrForeign
 	ID   string // as Kind; "" when reading = whoever's
 
-	Part    int64  // bytes after which a file becomes a closed part; 0 = 64 MiB
-	Max     int64  // bytes of all parts, then ErrFull; 0 = 256 MiB
-	Damaged string // folder for the bytes of a torn tail; "" = the log's own
-	Every   bool   // every Append is brought to disk, not only at Sync
-	Verb    string // what its holder does, for who meets the lock; "" = "run"
-	Wait    time.Duration
+	Part    int64            // bytes after which a file becomes a closed part; 0 = 64 MiB
+	Max     int64            // bytes of all parts, then ErrFull; 0 = 256 MiB
+	Damaged string           // folder for the bytes of a torn tail; "" = the log's own
+	Verb    string           // what its holder does, for who meets the lock; "" = "run"
 	Now     func() time.Time // nil = time.Now
 
 	disk disk
@@ -52,11 +49,8 @@ func (o Options) withDefaults() Options {
 	}
 	if o.lock == nil {
 		o.lock = func(ctx context.Context, path string) (func() error, error) {
-			wait := o.Wait
-			if wait == 0 {
-				wait = -1 // who writes a log writes it for long
-			}
-			l, err := lockfile.Exclusive(ctx, path, lockfile.Options{Verb: o.Verb, Wait: wait, Now: o.Now})
+			// Without waiting: who writes a log writes it for long.
+			l, err := lockfile.Exclusive(ctx, path, lockfile.Options{Verb: o.Verb, Wait: -1, Now: o.Now})
 			if err != nil {
 				return nil, err
 			}
@@ -93,8 +87,8 @@ type Log struct {
 }
 
 // Open opens the log at path, NAME.jsonl, for the one writer, and makes it and its folder
-// where there is none. It cuts a torn tail. Without Options.Wait it returns ErrBusy at once
-// where somebody else writes.
+// where there is none. It cuts a torn tail. It returns ErrBusy at once where somebody else
+// writes.
 func Open(ctx context.Context, path string, o Options) (_ *Log, err error) {
 	o = o.withDefaults()
 	if err := o.disk.mkdir(filepath.Dir(path)); err != nil {
@@ -197,10 +191,7 @@ func (l *Log) aside(rest []byte, at int64) error {
 	}
 	name := fmt.Sprintf("%s.torn-%s-%d", filepath.Base(l.path), l.o.Now().UTC().Format("20060102T150405"), at)
 	l.torn = &Torn{Path: l.path, Bytes: int64(len(rest)), Saved: filepath.Join(dir, name)}
-	if _, real := l.o.disk.(system); !real {
-		return nil
-	}
-	return atomicfile.Write(l.torn.Saved, rest, 0o600)
+	return l.o.disk.save(l.torn.Saved, rest)
 }
 
 // Torn says what was cut when the log was opened; nil = nothing.
@@ -243,9 +234,6 @@ func (l *Log) Append(records ...[]byte) error {
 		return err
 	}
 	l.count += int64(len(records))
-	if l.o.Every {
-		return l.f.Sync()
-	}
 	return nil
 }
 

@@ -31,7 +31,7 @@ func Swap(fresh, target, old string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", target, err)
 	}
-	return syncFolder(filepath.Dir(target))
+	return SyncDir(filepath.Dir(target))
 }
 
 // Move renames a file or folder and brings the folders of both names to disk.
@@ -39,7 +39,8 @@ func Move(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return errors.Join(syncFolder(filepath.Dir(from)), syncFolder(filepath.Dir(to)))
+	return errors.Join(SyncDir(filepath.Dir(from)), SyncDir(filepath.Dir(to)))
 }
 
-func syncFolder(dir string) error { return syncDir(system{}, dir) }
+// SyncDir brings the names in a folder to disk. A system that cannot do it is no failure.
+func SyncDir(dir string) error { return syncDir(system{}, dir) }
