@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -170,12 +169,6 @@ func (s *Server) Kill() { s.t.Helper(); s.must(s.c.stop("immediate")) }
 
 // Start starts a stopped server again, with its data, and returns when it answers.
 func (s *Server) Start() { s.t.Helper(); s.must(s.c.start()) }
-
-// Log returns what the server said, for a test that fails.
-func (s *Server) Log() string {
-	text, _ := os.ReadFile(filepath.Join(s.c.dir, "server.log"))
-	return string(text)
-}
 
 func (s *Server) must(err error) {
 	s.t.Helper()
