@@ -315,6 +315,22 @@ func TestAFiringThatCannotBeginIsFailedAndCanBeRetried(t *testing.T) {
 	})
 }
 
+// That a firing failed and how often it was tried are written together.
+func TestAFiringFailsAsAWholeOrNot(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	q := open(t, Options{DB: liteDB(t)})
+	_, err := q.Add(ctx, eventJob("drop"))
+	must(t, err)
+	got, err := q.Insert(ctx, Firing{Job: "drop", Trigger: "event"})
+	must(t, err)
+	_, err = q.base.exec(ctx, "CREATE TRIGGER broken BEFORE UPDATE ON firings BEGIN SELECT RAISE(ABORT, 'no'); END")
+	must(t, err)
+	if err := q.fail(ctx, got.ID, "no skills"); err == nil || q.count(t, Queued) != 1 {
+		t.Errorf("%v, %d are queued", err, q.count(t, Queued))
+	}
+}
+
 // Critical firings come first, then by time; four run at once.
 func TestCriticalComesFirstAndFourRunAtOnce(t *testing.T) {
 	t.Parallel()

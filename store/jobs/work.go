@@ -346,7 +346,7 @@ func (q *Queue) unready(ctx context.Context, t Turn, cause error) error {
 
 // fail ends a firing that never began.
 func (q *Queue) fail(ctx context.Context, id, why string) error {
-	return fail(ctx, q.base, id, why)
+	return q.base.within(ctx, func(t tx) error { return fail(ctx, t, id, why) })
 }
 
 func fail(ctx context.Context, c conn, id, why string) error {
