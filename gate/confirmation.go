@@ -18,8 +18,8 @@ const (
 	ConfirmDropped ConfirmState = "dropped"
 )
 
-// Confirmation is one question to a person, as it is kept. It is bound to one call by
-// CallHash.
+// Confirmation is one question to a person, as it is put and kept; what became of it is a
+// Resolution. It is bound to one call by CallHash.
 type Confirmation struct {
 	ID, Session, Turn, Tool string
 	Tier                    Tier
@@ -27,10 +27,7 @@ type Confirmation struct {
 	NonceHash               string          // SHA-256 in hex; the nonce itself is never kept, so a restart asks again
 	Shown                   json.RawMessage // what the person saw, arguments included: redacted before it is written
 	State                   ConfirmState
-	Reply                   Reply // of an answer
 	Opened, Expires         time.Time
-	Resolved                time.Time // zero = not yet
-	ResolvedBy              string    // principal of the answer
 }
 
 // Resolution is the answer to a question, with all that is written for it.
