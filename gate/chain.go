@@ -66,31 +66,21 @@ func (l Link) hash() Hash {
 		"chain": l.Chain, "seq": json.Number(strconv.FormatInt(l.Seq, 10)),
 		"ts": json.Number(strconv.FormatInt(r.Time.UnixMicro(), 10)),
 	}
-	for _, f := range []struct{ name, value string }{
-		{"trace_id", r.Trace}, {"session", r.Session}, {"turn", r.Turn}, {"call", r.Call}, {"origin", string(r.Origin)},
-		{"principal", r.Principal}, {"tool", r.Tool}, {"via", r.Via}, {"verdict", string(r.Verdict)}, {"code", r.Code},
-		{"rule", r.Rule}, {"grant_id", r.GrantID}, {"confirm_id", r.ConfirmID}, {"call_hash", r.CallHash},
-		{"bypassed_by", r.BypassedBy}, {"tier_override", r.Override},
-	} {
-		if f.value != "" {
-			row[f.name] = f.value
+	texts, lists := r.texts()
+	for _, f := range texts {
+		if *f.value != "" {
+			row[f.name] = *f.value
 		}
 	}
-	for _, f := range []struct {
-		name  string
-		value Tier
-	}{{"tier", r.Tier}, {"ceiling", r.Ceiling}} {
-		if f.value != 0 {
-			row[f.name] = json.Number(strconv.Itoa(int(f.value)))
+	for _, f := range []field[Tier]{{"tier", &r.Tier}, {"ceiling", &r.Ceiling}} {
+		if *f.value != 0 {
+			row[f.name] = json.Number(strconv.Itoa(int(*f.value)))
 		}
 	}
-	for _, f := range []struct {
-		name   string
-		values []string
-	}{{"stages", r.Stages}, {"skills", r.Skills}} {
-		if len(f.values) > 0 {
-			list := make([]any, len(f.values))
-			for i, s := range f.values {
+	for _, f := range lists {
+		if len(*f.value) > 0 {
+			list := make([]any, len(*f.value))
+			for i, s := range *f.value {
 				list[i] = s
 			}
 			row[f.name] = list
@@ -103,14 +93,30 @@ func (l Link) hash() Hash {
 // are there, and texts that are valid UTF-8 without NUL.
 func (r Row) Kept() Row {
 	r.Time = r.Time.UTC().Truncate(time.Microsecond)
-	for _, p := range []*string{
-		&r.Trace, &r.Session, &r.Turn, &r.Call, (*string)(&r.Origin), &r.Principal, &r.Tool, &r.Via, (*string)(&r.Verdict),
-		&r.Code, &r.Rule, &r.GrantID, &r.ConfirmID, &r.CallHash, &r.BypassedBy, &r.Override,
-	} {
-		*p = keptText(*p)
+	texts, lists := r.texts()
+	for _, f := range texts {
+		*f.value = keptText(*f.value)
 	}
-	r.Stages, r.Skills = keptList(r.Stages), keptList(r.Skills)
+	for _, f := range lists {
+		*f.value = keptList(*f.value)
+	}
 	return r
+}
+
+// field is one of a row, with its name in what is hashed.
+type field[T any] struct {
+	name  string
+	value *T
+}
+
+// texts are the fields of a row that hold text.
+func (r *Row) texts() (texts []field[string], lists []field[[]string]) {
+	return []field[string]{
+		{"trace_id", &r.Trace}, {"session", &r.Session}, {"turn", &r.Turn}, {"call", &r.Call}, {"origin", (*string)(&r.Origin)},
+		{"principal", &r.Principal}, {"tool", &r.Tool}, {"via", &r.Via}, {"verdict", (*string)(&r.Verdict)}, {"code", &r.Code},
+		{"rule", &r.Rule}, {"grant_id", &r.GrantID}, {"confirm_id", &r.ConfirmID}, {"call_hash", &r.CallHash},
+		{"bypassed_by", &r.BypassedBy}, {"tier_override", &r.Override},
+	}, []field[[]string]{{"stages", &r.Stages}, {"skills", &r.Skills}}
 }
 
 func keptText(s string) string {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -55,6 +57,31 @@ func TestHashOfARowIsFixed(t *testing.T) {
 	}
 	if got, want := hex.EncodeToString(head.Hash[:]), "49a72f992263053e908c2b6d611f8b4d513390a45450f99f1ea8353867a046a1"; got != want {
 		t.Errorf("second hash %s, want %s", got, want)
+	}
+}
+
+// A field that is added to a row and not to its hash could be changed unseen.
+func TestEveryFieldOfARowIsHashedAndKept(t *testing.T) {
+	t.Parallel()
+	plain, _ := Head{}.Append(Row{})
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+		var r Row
+		switch at := reflect.ValueOf(&r).Elem().FieldByIndex(f.Index).Addr().Interface().(type) {
+		case *time.Time:
+			*at = time.Unix(1, 0)
+		case *Tier:
+			*at = ConfirmOnce
+		case *[]string:
+			*at = []string{"\x00"}
+		case *bool: // Secret is for whoever keeps the row
+			continue
+		default:
+			reflect.ValueOf(at).Elem().SetString("\x00")
+		}
+		l, _ := Head{}.Append(r)
+		if l.Hash == plain.Hash || strings.Contains(fmt.Sprint(l.Row), "\x00") {
+			t.Errorf("%s is not hashed, or not kept as it is read back", f.Name)
+		}
 	}
 }
 
