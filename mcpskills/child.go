@@ -40,7 +40,7 @@ func (h *Host) environment(s Server) []string {
 	var out []string
 	for _, v := range h.o.Environ {
 		name, _, _ := strings.Cut(v, "=")
-		if slices.Contains(keptEnv[:], strings.ToUpper(name)) {
+		if _, own := s.Env[name]; !own && slices.Contains(keptEnv[:], strings.ToUpper(name)) {
 			out = append(out, v)
 		}
 	}

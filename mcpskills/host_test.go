@@ -208,6 +208,46 @@ func TestAProcessIsToldLittle(t *testing.T) {
 	}
 }
 
+// What a server's settings say of a variable goes before what every process gets.
+func TestAServersOwnVariablesWin(t *testing.T) {
+	t.Parallel()
+	for _, own := range []string{"/a", "/z"} {
+		s := process(t, "good")
+		s.Env["HOME"] = own
+		if got := newHouse(t, s).call("env", `{}`).Text; !strings.Contains(got, "HOME="+own) || strings.Contains(got, "HOME=/nowhere") {
+			t.Errorf("%s: %s", own, got)
+		}
+	}
+}
+
+// A header may hold a secret.
+func TestNoRedirectLeadsToAnotherHostOrOutOfTLS(t *testing.T) {
+	t.Parallel()
+	client := remote(Server{Name: "srv", URL: "https://a.example/mcp", Headers: map[string]string{"A": "sesame"}}).(*mcp.StreamableClientTransport).HTTPClient
+	sent := ""
+	door := client.Transport.(headed)
+	door.next = roundTrip(func(r *http.Request) { sent = r.Header.Get("A") })
+	for address, same := range map[string]bool{
+		"https://a.example/other": true, "http://a.example/mcp": false, "https://b.example/mcp": false, "https://a.example:8443/mcp": false,
+	} {
+		r := httptest.NewRequest(http.MethodPost, address, nil)
+		if err := client.CheckRedirect(r, nil); (err == nil) != same {
+			t.Errorf("%s: %v", address, err)
+		}
+		if _, err := door.RoundTrip(r); err == nil || (sent != "") != same {
+			t.Errorf("%s: sent %q, %v", address, sent, err)
+		}
+	}
+}
+
+// roundTrip sees a request and sends nothing.
+type roundTrip func(*http.Request)
+
+func (see roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	see(r)
+	return nil, http.ErrAbortHandler
+}
+
 func TestPartsOfAResultAreTold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, process(t, "good"))
@@ -274,6 +314,9 @@ func TestCloseEndsAnAttempt(t *testing.T) {
 	h.host.Close()
 	if got := h.provider().Provide(t.Context()); got.Away == "" {
 		t.Error("a closed host starts servers")
+	}
+	if got := h.codes(); got != "" {
+		t.Errorf("the attempt went on to its own end: %s", got)
 	}
 }
 

@@ -116,13 +116,12 @@ func reason(err error) string {
 // begin returns the attempt to wait for, nil where there is none: what is there is good, or
 // it is too early to ask again.
 func (p *provider) begin() *flight {
-	closed := p.h.isClosed()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.flight != nil:
 		return p.flight
-	case closed:
+	case p.h.isClosed(): // asked under mu: close waits for every attempt that began before
 		return nil
 	case p.live != nil && !p.stale:
 		return nil

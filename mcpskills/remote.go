@@ -16,10 +16,10 @@ func remote(s Server) mcp.Transport {
 		Endpoint:     s.URL,
 		MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
-			Transport: headed{s.Headers, hostOf(s.URL), http.DefaultTransport},
+			Transport: headed{s.Headers, originOf(s.URL), http.DefaultTransport},
 			CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-				if r.URL.Host != hostOf(s.URL) {
-					return errors.New("it redirects to another host, which nobody approved")
+				if origin(r.URL) != originOf(s.URL) {
+					return errors.New("it redirects to another host or to one without TLS, which nobody approved")
 				}
 				return nil
 			},
@@ -27,24 +27,27 @@ func remote(s Server) mcp.Transport {
 	}
 }
 
-func hostOf(address string) string {
+// origin is what a person approved of an address: the host, and whether TLS leads there.
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+func originOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
-	return u.Host
+	return origin(u)
 }
 
-// headed adds the headers of a server to the requests to its host.
+// headed adds the headers of a server to the requests to it.
 type headed struct {
 	headers map[string]string
-	host    string
+	origin  string
 	next    http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (h headed) RoundTrip(r *http.Request) (*http.Response, error) {
-	if len(h.headers) > 0 && r.URL.Host == h.host {
+	if len(h.headers) > 0 && origin(r.URL) == h.origin {
 		r = r.Clone(r.Context())
 		for name, value := range h.headers {
 			r.Header.Set(name, value)
