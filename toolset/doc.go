@@ -1,7 +1,7 @@
 // Package toolset holds the tools that a model calls: those that concern skills, those
 // that find and call other tools, the six that concern files of the workspace and the
-// list of things to do, the one that runs shell commands, the one that fetches pages, and those for
-// notes that outlive a conversation.
+// list of things to do, the one that runs shell commands, the one that fetches pages, the
+// one that runs sub-agents, and those for notes that outlive a conversation.
 //
 // What belongs here: one file a tool with its schema, its description for the model
 // (text/<tool>.md), and its handler; which tools exist when; the texts of refusals.
@@ -20,5 +20,7 @@
 // reading of a skill's files, skill_read.go; loading on demand, on_demand.go; tools that
 // are not in the model's list, tool_search.go; scripts, skill_run.go; shell commands,
 // bash.go; how a run ended, ran.go; confinement to the workspace, workspace.go; ignore
-// files, ignore.go; notes, memory.go; pages of the web, web_fetch.go, their text, html.go.
+// files, ignore.go; notes, memory.go; pages of the web, web_fetch.go, their text, html.go;
+// sub-agents, task.go; tools that come and go, provider.go; what parts a foreign text from
+// the rest of an answer, apart.go.
 package toolset

@@ -41,8 +41,8 @@ func says(parts ...mcp.Content) (*mcp.CallToolResult, any, error) {
 	return &mcp.CallToolResult{Content: parts}, nil, nil
 }
 
-// Good is a server whose tools do what tests need; said is its standard error: echo, env, big, parts, fails, slow,
-// stuck, die, grow, alter, ask, secret, sample, roots.
+// Good is a server whose tools do what tests need: echo, env, big, parts, fails, slow,
+// stuck, die, grow, alter, ask, secret, sample, roots. said is its standard error.
 func Good(said io.Writer) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "good", Version: "1"}, nil)
 	closed, open := false, true

@@ -63,7 +63,8 @@ func Serve(kind string, args []string, at Ends) error {
 	return fmt.Errorf("no server of kind %q", kind)
 }
 
-// hostile is a list of tools of which three are fit: plain, hidden and recursive.
+// hostile is a list of tools that no client may take as they are, and of some of which it may
+// take nothing.
 func hostile() string {
 	bomb := `{"type":"object","properties":{"x":{"$ref":"#/$defs/a0"}},"$defs":{`
 	for i := range 30 {
