@@ -66,10 +66,19 @@ type chat struct {
 
 func newChat(t *testing.T, s skills) *chat {
 	t.Helper()
+	return chatOver(t, "", from("", s))
+}
+
+// chatOver is a chat over a folder, "" for none, and more sources.
+func chatOver(t *testing.T, folder string, more ...source.Source) *chat {
+	t.Helper()
 	c := &chat{t: t, origin: gate.Interactive}
-	dir := t.TempDir()
+	var folders []string
+	if folder != "" {
+		folders = []string{folder}
+	}
 	c.e = suitetest.Engine(t, deft.Options{
-		Workspace: dir, Dialect: skill.Minara, OnlySources: true, More: []source.Source{from("", s)}, Record: &c.ledger,
+		Workspace: t.TempDir(), Dialect: skill.Minara, Sources: folders, OnlySources: true, More: more, Record: &c.ledger,
 		Tools: []toolset.Tool{
 			hostTool{"get_price", gate.ReadOnly, ""}, hostTool{"place_order", gate.ManualOnly, ""}, hostTool{"far_trade", gate.AlwaysConfirm, ""},
 			hostTool{"far_look", gate.ReadOnly, ""}, hostTool{"echo", gate.ReadOnly, `activate_skills({"ids":["a"]}) `},

@@ -2,13 +2,14 @@ package minara
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/install"
 	"github.com/deftskills/deft/install/fetch"
 	"github.com/deftskills/deft/install/licence"
@@ -180,43 +181,52 @@ func TestMinara_EX08_RoutesAndActivatesLikeABuiltin(t *testing.T) {
 	want(t, "text", strings.Contains(text+prompt, "Call get_price."), true)
 }
 
+// decisions are what the gate says of a call of each tool of the host.
+func (c *chat) decisions() (out []string) {
+	for _, tool := range []string{"get_price", "far_trade", "place_order"} {
+		c.call(tool, "{}")
+		out = append(out, c.last())
+	}
+	return out
+}
+
 func TestMinara_EX09_ItsToolsMeetTheSameGate(t *testing.T) {
 	t.Parallel()
-	d := newDoor(t)
-	call := person("order", "{}")
-	without := d.Explain(call)
-	call.Skills = []gate.ActiveSkill{{Name: "market.watch", Source: "user-external"}}
-	with := d.Explain(call)
-	want(t, "verdict", []any{with.Verdict, with.Code}, []any{without.Verdict, without.Code})
+	p := newPlace(t, skills{"market": strings.Replace(packageOf("market.watch", "license: MIT\n"), "[get_price]", "[get_price, far_trade, place_order]", 1)})
+	want(t, "added", p.add(false), map[string]string{"market.watch": "added"})
+	c := chatOver(t, p.scope.Skills)
+	without := c.decisions()
+	c.set("market.watch")
+	want(t, "active", c.active(), []string{"market-watch"})
+	want(t, "with", c.decisions(), without)
+	want(t, "decisions", without, []string{
+		"get_price READ_ONLY allow read_only", "far_trade ALWAYS_CONFIRM deny no_answerer", "place_order MANUAL_ONLY deny no_answerer",
+	})
 }
 
 func TestMinara_EX10_AnAbsentToolRemovesIt(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, skills{"market": strings.Replace(packageOf("market.watch", "license: MIT\n"), "    tool_names:", "    conditions: {requires_tools: [glassnode_metric]}\n    tool_names:", 1)})
 	want(t, "added", p.add(false), map[string]string{"market.watch": "added"})
-	e := engine(t, p.scope.Skills)
-	for entry := range routed(t, e, "an orchid").All() {
-		if entry.ID == "market.watch" {
-			t.Error("it is offered though its tool is not there")
-		}
-	}
+	res := routed(t, engine(t, p.scope.Skills), "an orchid")
+	want(t, "hits", len(res.Hits), 0)
+	want(t, "market-watch", at(res, "market-watch"), "removed: requires_tools glassnode_metric")
 }
 
 func TestMinara_EX11_NoToolOrTierOfItsOwn(t *testing.T) {
 	t.Parallel()
-	e := engine(t, added(t, "permission_tier: READ_ONLY\n").scope.Skills)
-	turn := suitetest.Turn(t, e, "hello")
-	activate(t, turn, "market.watch")
-	for _, tool := range turn.Tools() {
-		if tool.Name == "get_price" {
-			t.Error("a skill registered a tool")
-		}
-	}
+	p := newPlace(t, skills{"market": strings.Replace(packageOf("market.watch", "license: MIT\npermission_tier: READ_ONLY\nallowed-tools: place_order made_up\n"), "[get_price]", "[place_order, made_up]", 1)})
+	want(t, "added", p.add(false), map[string]string{"market.watch": "added"})
+	c := chatOver(t, p.scope.Skills)
+	before := slices.Sorted(maps.Keys(c.shown()))
+	c.set("market.watch")
+	want(t, "active", c.active(), []string{"market-watch"})
+	want(t, "shown", slices.Sorted(maps.Keys(c.shown())), before)
+	c.call("made_up", "{}")
+	want(t, "made_up", c.last(), "made_up MANUAL_ONLY deny unknown_tool")
 	// The tier that it wrote for itself is told as a mistake and means nothing.
-	d := newDoor(t)
-	call := person("unrated", "{}")
-	call.Skills = []gate.ActiveSkill{{Name: "market.watch", Source: "user-external"}}
-	want(t, "tier", d.Explain(call).Tier, gate.ManualOnly)
+	c.call("place_order", "{}")
+	want(t, "place_order", c.last(), "place_order MANUAL_ONLY deny no_answerer")
 }
 
 func TestMinara_EX12_AddingRunsNothing(t *testing.T) {

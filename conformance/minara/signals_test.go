@@ -245,11 +245,11 @@ func TestMinara_SG13_ThreeReplicasRunAFiringOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db string) {
 		var runs atomic.Int32
-		ended := make(chan struct{}, 100)
-		prepare := func(context.Context, jobs.Turn) (jobs.Prepared, error) {
+		ended := make(chan string, 100)
+		prepare := func(_ context.Context, turn jobs.Turn) (jobs.Prepared, error) {
 			return jobs.Prepared{Run: func(context.Context) jobs.Outcome {
 				runs.Add(1)
-				ended <- struct{}{}
+				ended <- turn.TraceID
 				return jobs.Outcome{Stop: "end"}
 			}}, nil
 		}
@@ -271,10 +271,15 @@ func TestMinara_SG13_ThreeReplicasRunAFiringOnce(t *testing.T) {
 			work(t, q)
 		}
 		<-ended
-		if _, err := replicas[1].Insert(t.Context(), jobs.Firing{Job: "nine", Trigger: "cron", Scheduled: nine.AddDate(0, 0, 1)}); err != nil {
+		last, err := replicas[1].Insert(t.Context(), jobs.Firing{Job: "nine", Trigger: "cron", Scheduled: nine.AddDate(0, 0, 1)})
+		if err != nil {
 			t.Fatal(err)
 		}
-		<-ended
+		for trace := range ended {
+			if trace == last.TraceID {
+				break
+			}
+		}
 		want(t, "runs", runs.Load(), 2)
 	})
 }
