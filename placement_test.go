@@ -115,8 +115,8 @@ func TestAPlaceThatIsGoneFailsItsToolsAndNothingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, tool := range []string{"glob", "write", "bash"} {
-			if got := turn.Call(model.Call{ID: "1", Name: tool, Input: json.RawMessage(`{}`)})[0]; !got.IsError {
+		for tool, args := range map[string]string{"glob": `{"pattern":"*"}`, "write": `{"path":"x","content":"y"}`, "grep": `{"pattern":"here"}`} {
+			if got := turn.Call(model.Call{ID: "1", Name: tool, Input: json.RawMessage(args)})[0]; !got.IsError || !strings.Contains(got.Text, "placement_unavailable") {
 				t.Errorf("%s: %s: %+v", preference, tool, got)
 			}
 		}

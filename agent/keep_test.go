@@ -121,12 +121,7 @@ func TestADamagedTranscriptServesWhatIsBefore(t *testing.T) {
 			t.Errorf("after %d entries: %v", n, err)
 		}
 	}
-	for _, kind := range []string{EntryTurn, EntryRequest, EntryCompacted, EntryEnd} {
-		if _, err := ReadTranscript(func(yield func(Entry, error) bool) { yield(Entry{Kind: kind, Data: json.RawMessage(`[`)}, nil) }); err == nil {
-			t.Errorf("%s that is no JSON was read", kind)
-		}
-	}
-	for _, kind := range []string{EntryState} {
+	for _, kind := range []string{EntryTurn, EntryRequest, EntryCompacted, EntryState, EntryEnd} {
 		if _, err := ReadTranscript(func(yield func(Entry, error) bool) { yield(Entry{Kind: kind, Data: json.RawMessage(`[`)}, nil) }); err == nil {
 			t.Errorf("%s that is no JSON was read", kind)
 		}
