@@ -504,7 +504,7 @@ func (i *Installer) recover(ctx context.Context) error {
 		}
 		var n intent
 		if err := json.Unmarshal(src, &n); err != nil || n.Format != 1 {
-			return fmt.Errorf("%w: %s", ErrLockDamaged, at)
+			return fmt.Errorf("%w: %s tells of a change that can't be read", ErrLockDamaged, at)
 		}
 		if err := i.settle(ctx, at, n); err != nil {
 			return err

@@ -114,7 +114,7 @@ func (l *Lock) check(name string, e Entry) error {
 	}
 	if e.Source.Type == Local {
 		if l.project && (filepath.IsAbs(e.Source.URL) || strings.HasPrefix(e.Source.URL, "~") || strings.HasPrefix(e.Source.URL, "file:")) {
-			return fmt.Errorf("%w: %q", ErrLockLocal, e.Source.URL)
+			return fmt.Errorf("%w: %q is there in this checkout alone", ErrLockLocal, e.Source.URL)
 		}
 		return nil
 	}

@@ -172,14 +172,14 @@ func (f *Fetched) has(dir string) error {
 	if dir == "" || len(below(f.Files, dir)) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %q in %s", fetch.ErrNoDir, dir, f.Origin.URL)
+	return fmt.Errorf("%w: no folder %q in %s", fetch.ErrNoDir, dir, f.Origin.URL)
 }
 
 func noRef(ref string, near []string) error {
 	if len(near) == 0 {
-		return fmt.Errorf("%w: %q", fetch.ErrNoRef, ref)
+		return fmt.Errorf("%w: no branch, tag or commit %q", fetch.ErrNoRef, ref)
 	}
-	return fmt.Errorf("%w: %q; close: %s", fetch.ErrNoRef, ref, strings.Join(near, ", "))
+	return fmt.Errorf("%w: no branch, tag or commit %q; close: %s", fetch.ErrNoRef, ref, strings.Join(near, ", "))
 }
 
 // Path is the absolute path of a source on this machine.
@@ -198,7 +198,7 @@ func (f *Fetcher) local(ctx context.Context, r SourceRef) (*Fetched, error) {
 	at := f.Path(r.URL)
 	info, err := os.Stat(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s", ErrMissing, at)
+		return nil, fmt.Errorf("%w: %s is not there", ErrMissing, at)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)

@@ -203,7 +203,7 @@ func (r *SourceRef) fragment(s string) error {
 	}
 	if ref != "" {
 		if ref, err = url.PathUnescape(ref); err != nil {
-			return fmt.Errorf("%w: %q", ErrBadRef, s)
+			return fmt.Errorf("%w: %q can't be decoded", ErrBadRef, s)
 		}
 		r.Ref = ref
 	}
@@ -273,7 +273,7 @@ func scp(s string, _ ParseOptions) (SourceRef, bool, error) {
 	}
 	repo := strings.TrimPrefix(m[3], "/")
 	if strings.HasPrefix(m[1], "-") || strings.HasPrefix(m[2], "-") || strings.HasPrefix(repo, "-") || !inside(strings.TrimPrefix(repo, "~")) || strings.Contains(repo, " ") {
-		return SourceRef{}, true, fmt.Errorf("%w: %q", ErrBadURL, at)
+		return SourceRef{}, true, fmt.Errorf("%w: %q names no repository", ErrBadURL, at)
 	}
 	r := SourceRef{Kind: Git, URL: at}
 	return r, true, r.fragment(fragment)
@@ -293,7 +293,7 @@ func short(s string, o ParseOptions) (SourceRef, bool, error) {
 		r.Dir = skillDir(parts[2])
 	}
 	if parts[1] == "." || parts[1] == ".." || parts[1] == ".git" {
-		return r, true, fmt.Errorf("%w: %q", ErrBadURL, s)
+		return r, true, fmt.Errorf("%w: %q names no repository", ErrBadURL, s)
 	}
 	return r, true, r.fragment(fragment)
 }

@@ -35,7 +35,11 @@ func (i *Installer) PlanRollback(ctx context.Context, s Scope, agents []Agent, n
 			was = h
 		}
 	}
-	if was == nil {
+	switch {
+	case was != nil:
+	case len(known) == 0:
+		return nil, fmt.Errorf("%w: %q has no former version", ErrNoVersion, name)
+	default:
 		return nil, fmt.Errorf("%w: %q has no former version %s; there are: %s", ErrNoVersion, name, to, strings.Join(known, ", "))
 	}
 	e.Source, e.Tree, e.Licence = was.Source, was.Tree, was.Licence
@@ -54,7 +58,7 @@ func (i *Installer) PlanRollback(ctx context.Context, s Scope, agents []Agent, n
 			})
 		}
 	}
-	return nil, fmt.Errorf("%w: %q", ErrNoVersion, name)
+	return nil, fmt.Errorf("%w: the store has another skill where %q was", ErrNoVersion, name)
 }
 
 // chosen are the agents of a list of ids.

@@ -317,7 +317,7 @@ func (r *run) added(doc addJSON) error {
 		r.printJSON(doc)
 	} else {
 		for _, in := range doc.Installed {
-			r.out.Printf("%s\n", r.words.Say(r.orDry("add.done_"+in.Action, "add.dry_"+in.Action), in.Name, r.short(in.Target), orElse(in.Licence.SPDX, "?")))
+			r.out.Printf("%s\n", r.words.Say(r.orDry("add.done_"+in.Action, "add.dry_"+in.Action), in.Name, r.short(in.Target), orElse(in.Licence.SPDX, r.words.Say("add.no_licence"))))
 			for _, l := range in.Links {
 				r.out.Printf("  → %s\n", r.short(l))
 			}
@@ -327,8 +327,11 @@ func (r *run) added(doc addJSON) error {
 		}
 		for _, ref := range doc.Refused {
 			r.err.Printf("%s %s\n", r.err.Paint(safetext.Red, r.words.Say("add.refused", ref.Name)), r.reason(install.Reason{Code: ref.Code, Message: ref.Reason}))
+			if slices.Contains(askedAbout, ref.Code) && r.person() == nil {
+				r.hintf("hint: %s", r.words.Say("hint.yes"))
+			}
 		}
-		if len(doc.Installed) > 0 && !r.writing.dryRun {
+		if doc.Written {
 			r.hintf("%s", r.words.Say("add.untrusted"))
 		}
 	}

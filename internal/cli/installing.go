@@ -213,6 +213,9 @@ func (r *run) answers() install.Answers {
 	}}
 }
 
+// askedAbout are the codes of what is refused only for want of an answer.
+var askedAbout = []string{"install_look_alike", "licence_warn", "scan_warn", "scan_partial"}
+
 // reason is a code's words for a person, with what it is about.
 func (r *run) reason(why install.Reason) string {
 	return fmt.Sprintf("%s (%s)", why.Message, why.Code)

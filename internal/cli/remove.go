@@ -164,6 +164,9 @@ func (r *run) verify(ctx context.Context, o installFlags, repair bool, names []s
 			return err
 		}
 	}
+	if len(list) == 0 {
+		r.hintf("%s", r.words.Say("install.nothing", r.short(scope.Lock)))
+	}
 	doc := verifyJSON{Skills: []statusJSON{}, OK: true}
 	for _, st := range list {
 		row := statusJSON{st.Name, st.State, orEmptyList(st.Diff.Changed), orEmptyList(st.Diff.Missing), orEmptyList(st.Diff.Extra), orEmptyList(st.Diff.Mode), []string{}}

@@ -89,6 +89,9 @@ func (r *run) sources(ctx context.Context, o installFlags, names []string) ([]in
 				hinted("hint.one_of", strings.Join(closest(name, sortedKeys(entries), 3), ", "))
 		}
 	}
+	if len(entries) == 0 {
+		r.hintf("%s", r.words.Say("install.nothing", r.short(scope.Lock)))
+	}
 	ctx, done := r.watch(ctx, "fetch")
 	defer done()
 	list, err := i.Outdated(ctx, f, scope, names)
