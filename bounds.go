@@ -114,10 +114,10 @@ func (s *Session) as(in Input) (Input, error) {
 	if d == nil {
 		return in, nil
 	}
-	if !d.StartedBy(in.Origin) {
-		return in, fmt.Errorf("agent %q is not started by origin %q: its triggers say otherwise", d.ID, in.Origin)
+	in, err := d.Admit(in)
+	if err != nil {
+		return in, err
 	}
-	in.Ceiling = d.Least(in.Ceiling)
 	active := map[string]bool{}
 	for _, a := range s.Active() {
 		active[a.Address] = true

@@ -12,6 +12,7 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/registry"
+	"github.com/deftskills/deft/route"
 	"github.com/deftskills/deft/toolset"
 )
 
@@ -118,6 +119,31 @@ func TestTheCeilingIsTheLowerOfInputAndAgent(t *testing.T) {
 	n := asAgent(t, "tier: MANUAL_ONLY\n", steps(write), nil)
 	n.run(t.Context(), deft.Input{Text: "go", Ceiling: gate.ReadOnly})
 	want(t, "outcomes", n.outcomes(), "write ceiling")
+}
+
+// The ceiling of an agent lifts none: what a signal starts without one reads and no more. And
+// the signal is what started it, whatever stands beside it.
+func TestASignalStartsAnAgentWithinItsOwnBounds(t *testing.T) {
+	t.Parallel()
+	write := calls("write", map[string]any{"path": "x", "content": "y"})
+	for _, c := range []struct {
+		definition, source, want string
+		ceiling                  gate.Tier
+	}{
+		{"tier: ALWAYS_CONFIRM\n", "cron", "write ceiling", 0},
+		{"tier: READ_ONLY\n", "cron", "write ceiling", gate.AlwaysConfirm},
+		{"tier: MANUAL_ONLY\ntriggers: [cron]\n", "cron", "write no_grant", gate.AlwaysConfirm},
+		{"triggers: [cron, manual]\n", "webhook", "", gate.AlwaysConfirm},
+	} {
+		n := asAgent(t, c.definition, steps(write), nil)
+		in := deft.Input{
+			Text: "go", Origin: gate.Interactive, Ceiling: c.ceiling, Signal: &route.Signal{Source: c.source, Severity: "info"},
+			Stages: route.Stages(route.Discover, route.Evaluate, route.Decide, route.Manage),
+		}
+		end := n.run(t.Context(), in)
+		want(t, c.definition, n.outcomes(), c.want)
+		want(t, c.definition, end.Code, map[bool]string{true: "agent_trigger"}[c.want == ""])
+	}
 }
 
 func TestAnAgentIsStartedByItsTriggersAlone(t *testing.T) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,6 +51,17 @@ var triggerOf = map[gate.Origin]string{
 // StartedBy reports whether a turn of that origin may run as the agent.
 func (d Definition) StartedBy(o gate.Origin) bool {
 	return d.Triggers == nil || slices.ContainsFunc(d.Triggers, func(t Trigger) bool { return t.Kind == triggerOf[o] })
+}
+
+// Admit returns an input as one of a session that runs as the agent: within its ceiling. The
+// error is that its triggers do not let the turn start.
+func (d Definition) Admit(in Input) (Input, error) {
+	origin, ceiling := in.bounds()
+	if !d.StartedBy(origin) {
+		return in, fmt.Errorf("agent %q is not started by origin %q: its triggers say otherwise", d.ID, origin)
+	}
+	in.Ceiling = d.Least(ceiling)
+	return in, nil
 }
 
 // subPrompt tells every sub-agent what it is.

@@ -41,12 +41,20 @@ func (in Input) settled() (Input, error) {
 		return in, fmt.Errorf("signal: %w", err)
 	}
 	s.Severity = cmp.Or(s.Severity, "info")
-	in.Signal, in.Origin = &s, gate.Origin(s.Source)
-	in.Ceiling = min(cmp.Or(in.Ceiling, gate.ReadOnly), gate.AlwaysConfirm)
+	in.Origin, in.Ceiling = in.bounds()
+	in.Signal = &s
 	if in.TraceID == "" && in.ParentTrace == "" {
 		in.TraceID, in.ParentTrace = s.Traces(nil)
 	}
 	return in, in.check()
+}
+
+// bounds are the origin and the ceiling of the turn; see settled.
+func (in Input) bounds() (gate.Origin, gate.Tier) {
+	if in.Signal == nil {
+		return in.Origin, in.Ceiling
+	}
+	return gate.Origin(in.Signal.Source), min(cmp.Or(in.Ceiling, gate.ReadOnly), gate.AlwaysConfirm)
 }
 
 // signalSkills are the skills that the payload asks for: those of them that the definition
