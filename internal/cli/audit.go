@@ -172,11 +172,11 @@ func (r *run) auditVerify(ctx context.Context) error {
 		for _, b := range report.Broken {
 			r.out.Printf("%s\n", safetext.Line(b.Error()))
 		}
-		key := "audit.whole"
+		said := r.words.Say("audit.whole", doc.Chains, doc.Rows)
 		if !doc.OK {
-			key = "audit.broken"
+			said = r.words.Say("audit.broken", doc.Chains, doc.Rows, len(doc.Broken))
 		}
-		r.out.Printf("%s\n", r.words.Say(key, doc.Chains, doc.Rows, len(doc.Broken)))
+		r.out.Printf("%s\n", said)
 	}
 	if !doc.OK {
 		r.note(Damaged)

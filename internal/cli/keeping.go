@@ -283,7 +283,7 @@ func (r *run) resumed(s *deft.Session) *resumedJSON {
 	}
 	t := r.former.talk
 	doc := &resumedJSON{Turns: t.Turns, Interrupted: t.Cut, Unknown: len(t.Cancelled), Problems: []problemJSON{}}
-	r.hintf("%s", r.words.Say("resume.goes_on", s.ID(), t.Turns))
+	r.hintf("%s", r.words.Say("resume.goes_on", t.Turns, s.ID()))
 	if t.Cut {
 		r.hintf("%s %s", r.err.Paint(safetext.Yellow, "!"), r.words.Say("resume.interrupted", len(t.Cancelled)))
 	}

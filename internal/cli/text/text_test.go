@@ -22,6 +22,28 @@ func TestAFixIsSaidInTheLanguage(t *testing.T) {
 	}
 }
 
+func TestNoKeyOfACatalogueStandsTwice(t *testing.T) {
+	t.Parallel()
+	list, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		data, err := files.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for line := range strings.Lines(string(data)) {
+			key, _, ok := strings.Cut(strings.TrimSpace(line), `": `)
+			if ok && seen[key] {
+				t.Errorf("%s: %s\" stands twice", f.Name(), key)
+			}
+			seen[key] = ok
+		}
+	}
+}
+
 // Each phrase of the catalogue stands in the code of a room: none is stale.
 func TestEachFixIsSomebodys(t *testing.T) {
 	t.Parallel()
