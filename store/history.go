@@ -218,7 +218,7 @@ type AuditQuery struct {
 
 // Entry is one thing that happened, of any table of the record.
 type Entry struct {
-	Time           time.Time
+	Time           time.Time // zero = a turn that has not begun
 	Trace, Session string
 	Kind           string // workflow, skill, gate, tool
 	What           string // definition, action, tool
@@ -246,7 +246,9 @@ func (a Audit) Query(ctx context.Context, q AuditQuery) iter.Seq2[Entry, error] 
 				if err := rows.Scan(&ts, &e.Trace, &e.Session, &e.Kind, &e.What, &e.Verdict, &e.Detail, &fields); err != nil {
 					return err
 				}
-				e.Time, e.Fields = time.UnixMicro(ts).UTC(), json.RawMessage(fields)
+				if e.Fields = json.RawMessage(fields); ts != 0 {
+					e.Time = time.UnixMicro(ts).UTC()
+				}
 				if !yield(e, nil) {
 					stopped = true
 					return nil

@@ -45,7 +45,7 @@ type auditJSON struct {
 
 // entryJSON is one thing that happened.
 type entryJSON struct {
-	Time    string          `json:"ts"`
+	Time    string          `json:"ts"` // "" = a turn that has not begun
 	Kind    string          `json:"kind"`
 	Trace   string          `json:"trace_id"`
 	Session string          `json:"session"`
@@ -82,7 +82,11 @@ func (r *run) audit(ctx context.Context, o auditOptions) error {
 		if err != nil {
 			return err
 		}
-		doc.Entries = append(doc.Entries, entryJSON{e.Time.Format(microTime), e.Kind, e.Trace, e.Session, e.What, e.Verdict, e.Detail, e.Fields})
+		ts := ""
+		if !e.Time.IsZero() {
+			ts = e.Time.Format(microTime)
+		}
+		doc.Entries = append(doc.Entries, entryJSON{ts, e.Kind, e.Trace, e.Session, e.What, e.Verdict, e.Detail, e.Fields})
 	}
 	if r.globals.json {
 		r.printJSON(doc)
@@ -104,11 +108,11 @@ func (r *run) auditText(entries []entryJSON) {
 			trace = e.Trace
 			r.out.Printf("%s\n", r.out.Paint(safetext.Bold, r.words.Say("audit.trace", orElse(safetext.Line(trace), "-"), orElse(safetext.Line(e.Session), "-"))))
 		}
-		at, err := time.Parse(microTime, e.Time)
-		if err != nil {
-			at = time.Time{}
+		when := "-"
+		if at, err := time.Parse(microTime, e.Time); err == nil {
+			when = at.Local().Format("2006-01-02 15:04:05.000")
 		}
-		r.out.Printf("  %s  %-8s  %-22s %-9s %s\n", at.Local().Format("2006-01-02 15:04:05.000"), e.Kind, safetext.Clip(safetext.Line(e.What), 64),
+		r.out.Printf("  %-23s  %-8s  %-22s %-9s %s\n", when, e.Kind, safetext.Clip(safetext.Line(e.What), 64),
 			safetext.Line(e.Verdict), safetext.Clip(safetext.Line(e.Detail), 80))
 	}
 }
