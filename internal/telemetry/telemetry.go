@@ -48,9 +48,6 @@ const (
 // Open sets up what the variables ask for. The result is nil where that is nothing. The
 // error is for a variable that cannot be used.
 func Open(o Options) (*Telemetry, error) {
-	if strings.EqualFold(strings.TrimSpace(o.Getenv("OTEL_SDK_DISABLED")), "true") && !o.Scrape {
-		return nil, nil
-	}
 	spans, err := o.target(kindTraces, "v1/traces")
 	if err != nil {
 		return nil, err
@@ -135,7 +132,7 @@ const sendTime = 10 * time.Second
 
 // target is where documents of one kind go; nil = nowhere.
 func (o Options) target(kind, path string) (*target, error) {
-	if strings.EqualFold(o.Getenv("OTEL_SDK_DISABLED"), "true") {
+	if strings.EqualFold(strings.TrimSpace(o.Getenv("OTEL_SDK_DISABLED")), "true") {
 		return nil, nil
 	}
 	if by := strings.TrimSpace(o.Getenv("OTEL_" + kind + "_EXPORTER")); by != "" && by != "otlp" {
