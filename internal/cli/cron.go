@@ -131,8 +131,8 @@ func (r *run) cronAdd(ctx context.Context, a cronAdd, args []string) error {
 			j.Kind = jobs.Cron
 		}
 	}
-	if j.RiskTierMax == 0 {
-		j.RiskTierMax = -1 // said, and refused: zero means the default only where nothing was said
+	if j.RiskTierMax == 0 { // said; for WithDefaults zero means that nothing was
+		return fmt.Errorf("job %q: %w: risk_tier_max 0 is not 1 to 3", j.ID, jobs.ErrInvalid)
 	}
 	j, err := j.WithDefaults()
 	if err != nil {

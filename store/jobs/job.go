@@ -117,7 +117,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	for _, rule := range j.rules() {
 		if rule.broken {
-			return j, fmt.Errorf("%w: job %q: %s", ErrInvalid, j.ID, rule.say)
+			return j, fmt.Errorf("job %q: %w: %s", j.ID, ErrInvalid, rule.say)
 		}
 	}
 	if j.Kind == Cron {
