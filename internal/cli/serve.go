@@ -167,18 +167,18 @@ func (r *run) serveUntil(ctx context.Context, o serveOptions, q *jobs.Queue, api
 			return err
 		}
 	}
-	work, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	worked := make(chan error, 1)
-	if roles[o.role].work {
-		go func() { worked <- q.Work(work) }()
-	}
 	if err := s.announce(r.portFile(o.portFile)); err != nil {
 		s.close()
 		return err
 	}
 	if r.globals.json {
 		r.printJSON(serveJSON{q.Replica(), o.role, s.addrs})
+	}
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	worked := make(chan error, 1)
+	if roles[o.role].work { // nothing fails between here and the end in order, which waits for it
+		go func() { worked <- q.Work(work) }()
 	}
 	var err error
 	early := false
