@@ -19,18 +19,20 @@
 //     for hosts without a model; own.go: turns of hosts that have a loop of their own;
 //     blocks.go and skeleton.md: the prompt
 //   - loop.go: from step to step; step.go: one request to the model with its retries
-//   - signal.go: turns that a signal starts, and what of it counts; scenario.go: playbooks;
-//     placement.go: tools that run where the session does
+//   - signal.go: turns that a signal starts, and what of it counts; scenario.go: which
+//     scenarios a request shows, playbooks; placement.go: tools that run where the session does
 //   - tools.go: tools that are found instead of shown, calls that stand for others, tools
 //     that need a skill
 //   - calls.go: one tool call; order.go: which calls of a step run first, alone or
-//     side by side; result.go: what the model gets back
+//     side by side; preview.go: calls that are shown before they are done; result.go: what
+//     the model gets back
 //   - hooks.go: where a turn hears hooks, and how their commands pass the gate
 //   - texts.go: what the gate says to the commands of a text that is loaded
 //   - transcript.go: what a conversation goes on with in another process; keep.go: how a
 //     turn writes it; record.go: the rows that a turn leaves
 //   - compact.go: conversations that are too long for the model; sub.go: sub-agents, what
-//     they share with their caller; definition.go: their kinds; definition_read.go: the form of a definition; inbox.go: how others have
-//     the loop do something
-//   - budget.go, repeat.go: when to stop; events.go: what a consumer sees
+//     they share with their caller; definition.go: their kinds; definition_read.go: the
+//     form of a definition; inbox.go: how others have the loop do something
+//   - budget.go, repeat.go: when to stop; events.go: what a consumer sees; observe.go: spans,
+//     figures and log lines
 package agent
