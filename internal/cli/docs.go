@@ -69,7 +69,9 @@ func (r *run) docsSkills(ctx context.Context, dir string, check bool) error {
 				if err := r.writePage(path, p.text); err != nil {
 					return err
 				}
-				status, doc.OK = "written", true
+				if doc.OK = true; !r.writing.dryRun {
+					status = "written"
+				}
 			}
 		}
 		doc.Pages = append(doc.Pages, pageJSON{path, status, p.skills})
