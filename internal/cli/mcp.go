@@ -85,6 +85,9 @@ func (r *run) mcpDocument() mcpJSON {
 // mcpShow prints a document, and what was found on the way.
 func (r *run) mcpShow(doc mcpJSON) {
 	r.report(r.diags)
+	if len(doc.Servers) == 0 {
+		r.hintf("%s", r.words.Say("mcp.none"))
+	}
 	if r.globals.json {
 		r.printJSON(doc)
 		return
@@ -101,11 +104,7 @@ func (r *run) mcpShow(doc mcpJSON) {
 }
 
 func (r *run) mcpList() error {
-	doc := r.mcpDocument()
-	if len(doc.Servers) == 0 {
-		r.hintf("%s", r.words.Say("mcp.none"))
-	}
-	r.mcpShow(doc)
+	r.mcpShow(r.mcpDocument())
 	return nil
 }
 
