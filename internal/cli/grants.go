@@ -248,7 +248,11 @@ func (r *run) grantsList(ctx context.Context, all bool) error {
 		return nil
 	}
 	if len(doc.Grants) == 0 {
-		r.hintf("%s", r.words.Say("grants.none"))
+		key := "grants.none"
+		if all {
+			key = "grants.none_all"
+		}
+		r.hintf("%s", r.words.Say(key))
 	}
 	for _, j := range doc.Grants {
 		r.grantText(r.out, j)
