@@ -16,6 +16,7 @@ type Server struct {
 	URL string // without a path
 
 	http  *httptest.Server
+	mux   *http.ServeMux
 	asked chan struct{}
 	done  chan struct{}
 	once  sync.Once
@@ -45,10 +46,13 @@ func NewServer(steps ...Step) *Server {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"test-model","object":"model"}]}`)
 	})
-	s.http = httptest.NewServer(mux)
+	s.mux, s.http = mux, httptest.NewServer(mux)
 	s.URL = s.http.URL
 	return s
 }
+
+// ServeHTTP answers as the server does, for a test that puts something before it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Anthropic returns the base address for Anthropic's API.
 func (s *Server) Anthropic() string { return s.URL + "/" }
