@@ -66,6 +66,8 @@
 //	the schema's next number      migrate.go; add sql/*/NNNN_name.sql, expand before you
 //	                              contract, so that the release before can run beside
 //	notes, kinds of agents        memories.go, agents.go
+//	what the scanner said         scans.go
+//	how skills are used           usage.go
 //	what the registry takes       load.go
 //	doctor                        check.go, aside.go
 package store

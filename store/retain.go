@@ -7,7 +7,7 @@ import (
 
 // Retention is how long records are kept; zero fields are the defaults.
 type Retention struct {
-	Audit         time.Duration // decisions, skills, tool calls, turns; 0 = 400 days
+	Audit         time.Duration // decisions, skills, tool calls, turns, usage; 0 = 400 days
 	Confirmations time.Duration // questions; 0 = 30 days
 }
 
@@ -20,7 +20,7 @@ const (
 type Retained struct {
 	Chains        int // of decisions
 	Decisions     int
-	Events        int // of skills, tool calls and turns
+	Events        int // of skills, tool calls and turns, and days of usage
 	Confirmations int
 }
 
@@ -48,6 +48,7 @@ func (a Audit) Retain(ctx context.Context, o Retention) (done Retained, err erro
 			{&done.Events, "DELETE FROM skill_audit WHERE tenant = :tenant AND ts < ?", before},
 			{&done.Events, "DELETE FROM tool_events WHERE tenant = :tenant AND ts < ?", before},
 			{&done.Events, "DELETE FROM workflow_instances WHERE tenant = :tenant AND ended < ?", before},
+			{&done.Events, "DELETE FROM usage_daily WHERE tenant = :tenant AND last_at < ?", before},
 			{&done.Confirmations, "DELETE FROM confirmations WHERE tenant = :tenant AND expires_at < ?", tx.now.Add(-o.Confirmations).UnixMicro()},
 		} {
 			if err := remove(ctx, tx, d.count, d.query, d.bound); err != nil {

@@ -28,7 +28,7 @@ func Names() []string {
 		"grant.use", "confirm.open", "confirm.resolve", "audit.insert", "audit.retain",
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync", "session.save",
-		"memory.save", "agent.save",
+		"memory.save", "agent.save", "scan.save", "usage.save",
 		"blob.put", "install.stage", "install.swap", "install.link", "install.symlink", "install.lock",
 	}
 }
