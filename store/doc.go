@@ -8,8 +8,8 @@
 //
 // What may not come in: what a decision means (package registry judges switches,
 // package gate judges calls), reading skills, reading the environment, and any room
-// but skill and gate, whose interfaces are implemented here in gate's own types. Other
-// rooms get plain values.
+// but skill, gate (whose interfaces are implemented here in gate's own types) and
+// store/blobs. Other rooms get plain values.
 //
 // Promises, each held by a test:
 //
@@ -68,6 +68,7 @@
 //	notes, kinds of agents        memories.go, agents.go
 //	what the scanner said         scans.go
 //	how skills are used           usage.go
+//	files given as values, types  filenode.go, mediatype.go
 //	what the registry takes       load.go
 //	doctor                        check.go, aside.go
 package store

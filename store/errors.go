@@ -73,6 +73,10 @@ func codes() []coded {
 
 // Code returns the diagnostic code of an error of this package, "" when it has none.
 func Code(err error) string {
+	var p *PublishError
+	if errors.As(err, &p) {
+		return p.Code
+	}
 	for _, c := range codes() {
 		if errors.Is(err, c.err) {
 			return c.code

@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"search/benchdata": {}, // texts for measurements
 	"catalog":          {"skill", "source", "registry"},
 	"gate":             {"skill"},
-	"store":            {"skill", "gate"},
+	"store":            {"skill", "gate", "store/blobs"},
 	"store/storetest":  {"skill", "gate", "store"},
 	"internal/pgtest":  {},        // servers for tests
 	"store/jobs":       {"store"}, // its tests make the schema
