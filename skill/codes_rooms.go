@@ -45,6 +45,7 @@ var roomCodes = []CodeSpec{
 	{"plugin_manifest", LevelError, "correct the manifest"},
 	{"plugin_bad_path", LevelError, "name a place inside the plugin"},
 	{"plugin_removable", LevelInfo, "remove the folder"},
+	{"command_shadowed", LevelWarning, "rename the command or the skill"},
 	{"plugin_name", LevelWarning, "give the plugin a name of letters, digits and hyphens"},
 	// registry: arbitration.
 	{"copies_differ", LevelWarning, "remove or rename one of the two"},

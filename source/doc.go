@@ -33,7 +33,7 @@
 //	reading, stamps, reuse                read.go
 //	text and resources of one skill       load.go, text.go
 //	what a plugin's manifest may say      manifest.go
-//	the skills of one plugin              plugin.go, plugin_form.go
+//	the skills of one plugin              plugin.go, plugin_form.go; its command files: commands.go
 //	installed plugins and their versions  installed.go
 //	what of a listing outlives a process  index.go
 //	tree digests, what trust is bound to  tree.go

@@ -99,7 +99,14 @@ func reparse(ctx context.Context, e *Entry, src []byte) *skill.Skill {
 		o.DirName = path.Base(e.inner)
 		o.TargetDirName = o.DirName
 	}
+	if e.isCommand() {
+		o.DirName = CommandName(e.File)
+		o.TargetDirName = o.DirName
+	}
 	s := skill.Parse(src, o)
+	if e.isCommand() {
+		asCommand(s)
+	}
 	add(s, finding("drift", o.Path, "%s changed since it was discovered", SkillFile))
 	return s
 }

@@ -39,10 +39,12 @@ var manifestFiles = [...]struct {
 	file           string
 	native         bool // need not bring anything
 	servers, hooks string
+	commands       string // the folder of command files; "" = the format has none
+	agents         string // likewise of definitions of agents
 }{
 	{format: FormatDeft, file: ".deft-plugin/plugin.json", native: true},
 	{format: FormatMiniMax, file: ".minimax-plugin/plugin.json", native: true},
-	{format: FormatClaudeCode, file: ".claude-plugin/plugin.json", servers: ".mcp.json", hooks: "hooks/hooks.json"},
+	{format: FormatClaudeCode, file: ".claude-plugin/plugin.json", servers: ".mcp.json", hooks: "hooks/hooks.json", commands: "commands", agents: "agents"},
 	{format: FormatCodex, file: ".codex-plugin/plugin.json", servers: ".mcp.json", hooks: "hooks.json"},
 	{format: FormatOpen, file: "plugin.json"},
 }
@@ -56,6 +58,9 @@ type Manifest struct {
 	Version     string // of the manifest, else the name of a version folder; information only
 	Description string
 	Skills      []string // directories of skills, slash-separated, inside the plugin
+	// Commands are command files, or directories of them, and Agents the same of
+	// definitions of agents: slash-separated, inside the plugin.
+	Commands, Agents []string
 	// MCPServers and Hooks are the values as written, or a path in the plugin as a JSON
 	// string where the host's own file stands for them; nil = it has none. They belong
 	// to the rooms that ask a person first: nothing here is ever started.
@@ -74,12 +79,43 @@ type Manifest struct {
 // plugin without a manifest, or with one that cannot be used, is called after its
 // directory, and its skills are in skills. Links that leave dir are never followed.
 func ReadManifest(dir string) (Manifest, []skill.Diagnostic) {
-	r := &manifestReader{dir: filepath.Clean(dir), max: limits.DefaultPlugin()}
+	r := &manifestReader{dir: filepath.Clean(dir), max: limits.DefaultPlugin(), disk: true}
 	if root, err := os.OpenRoot(r.dir); err == nil {
-		r.root = root
+		r.tree = rootTree{root}
 		defer root.Close()
 		r.find()
 	}
+	return r.manifest()
+}
+
+// ReadManifestIn is ReadManifest of a plugin that is a tree of files, such as one that was
+// fetched and lies nowhere yet. dir is what the plugin's directory would be called.
+func ReadManifestIn(fsys fs.FS, dir string) (Manifest, []skill.Diagnostic) {
+	r := &manifestReader{dir: filepath.Clean(dir), max: limits.DefaultPlugin(), tree: fsPlugin{fsys}}
+	r.find()
+	return r.manifest()
+}
+
+// manifestTree is where the files of a plugin are read.
+type manifestTree interface {
+	Lstat(name string) (fs.FileInfo, error)
+	open(name string) (fs.File, error)
+}
+
+// rootTree reads a directory of the disk: no link leads out of it, no special file is
+// waited for.
+type rootTree struct{ *os.Root }
+
+func (t rootTree) open(name string) (fs.File, error) { return openIn(t.Root, name) }
+
+// fsPlugin reads a tree without links.
+type fsPlugin struct{ fs.FS }
+
+func (t fsPlugin) Lstat(name string) (fs.FileInfo, error) { return fs.Stat(t.FS, name) }
+func (t fsPlugin) open(name string) (fs.File, error)      { return t.FS.Open(name) }
+
+// manifest is what was read, with what stands for the fields that were left out.
+func (r *manifestReader) manifest() (Manifest, []skill.Diagnostic) {
 	m := &r.m
 	m.Prefix = r.prefix()
 	if m.Version == "" {
@@ -95,9 +131,11 @@ func ReadManifest(dir string) (Manifest, []skill.Diagnostic) {
 
 type manifestReader struct {
 	dir   string
-	root  *os.Root
+	tree  manifestTree
+	disk  bool // dir is a directory of this machine
 	max   limits.Plugin
 	text  []byte
+	doc   map[string]jsonField
 	m     Manifest
 	diags []skill.Diagnostic
 }
@@ -122,7 +160,7 @@ func (r *manifestReader) note(code string, at int, format string, args ...any) {
 // other formats: which file speaks for a plugin does not depend on its contents.
 func (r *manifestReader) find() {
 	for _, f := range manifestFiles {
-		if _, err := r.root.Lstat(filepath.FromSlash(f.file)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		if _, err := r.tree.Lstat(f.file); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
 		r.m.Format, r.m.native = f.format, f.native
@@ -130,6 +168,8 @@ func (r *manifestReader) find() {
 		r.read(f.file)
 		r.stand(&r.m.MCPServers, f.servers)
 		r.stand(&r.m.Hooks, f.hooks)
+		r.standPath(&r.m.Commands, "commands", f.commands)
+		r.standPath(&r.m.Agents, "agents", f.agents)
 		return
 	}
 }
@@ -139,13 +179,27 @@ func (r *manifestReader) stand(field *json.RawMessage, file string) {
 	if *field != nil || file == "" {
 		return
 	}
-	if st, err := r.root.Lstat(filepath.FromSlash(file)); err == nil && st.Mode().IsRegular() {
+	if st, err := r.tree.Lstat(file); err == nil && st.Mode().IsRegular() {
 		*field = json.RawMessage(`"./` + file + `"`)
 	}
 }
 
+// standPath takes a list of paths of a format that has it, or the format's own folder.
+func (r *manifestReader) standPath(field *[]string, name, folder string) {
+	if folder == "" {
+		return
+	}
+	if f, ok := r.doc[name]; ok {
+		*field, _ = r.paths(name, f)
+		return
+	}
+	if st, err := r.tree.Lstat(folder); err == nil && st.IsDir() {
+		*field = []string{folder}
+	}
+}
+
 func (r *manifestReader) read(file string) {
-	f, err := openIn(r.root, file)
+	f, err := r.tree.open(file)
 	if err == nil {
 		f, err = regular(f)
 	}
@@ -177,6 +231,7 @@ func (r *manifestReader) fields() {
 		r.note("plugin_manifest", fault.at, "manifest is no usable JSON object: %s", fault.text)
 		return
 	}
+	r.doc = doc
 	r.m.Fields = make(map[string]json.RawMessage, len(doc))
 	for name, f := range doc {
 		r.m.Fields[name] = f.raw
@@ -190,35 +245,35 @@ func (r *manifestReader) fields() {
 		}
 	}
 	if f, ok := doc["skills"]; ok {
-		r.skills(f)
+		r.m.Skills, r.m.declared = r.paths("skills", f)
 	}
 	r.m.MCPServers = r.handed(doc, "mcpServers")
 	r.m.Hooks = r.handed(doc, "hooks")
 }
 
-// skills takes the path or list of paths where the skills are.
-func (r *manifestReader) skills(f jsonField) {
+// paths takes the path or list of paths of a field; false = it is neither.
+func (r *manifestReader) paths(name string, f jsonField) (out []string, ok bool) {
 	var one string
 	list := []json.RawMessage{f.raw}
 	if json.Unmarshal(f.raw, &one) != nil && json.Unmarshal(f.raw, &list) != nil || string(f.raw) == "null" {
-		r.note("plugin_manifest", f.at, "skills is neither a path nor a list of paths")
-		return
+		r.note("plugin_manifest", f.at, "%s is neither a path nor a list of paths", name)
+		return nil, false
 	}
-	r.m.declared = true
 	if len(list) > r.max.Paths {
-		r.note("plugin_manifest", f.at, "skills names %d paths; the limit is %d", len(list), r.max.Paths)
+		r.note("plugin_manifest", f.at, "%s names %d paths; the limit is %d", name, len(list), r.max.Paths)
 		list = list[:r.max.Paths]
 	}
 	for _, raw := range list {
 		var p string
 		if json.Unmarshal(raw, &p) != nil || p == "" {
-			r.note("plugin_manifest", f.at, "skills holds an entry that is no path")
+			r.note("plugin_manifest", f.at, "%s holds an entry that is no path", name)
 			continue
 		}
-		if rel, ok := r.inside("skills", p, f.at); ok {
-			r.m.Skills = append(r.m.Skills, rel)
+		if rel, ok := r.inside(name, p, f.at); ok {
+			out = append(out, rel)
 		}
 	}
+	return out, true
 }
 
 // handed returns a value for another room: an object, a list, or a path in the plugin.
@@ -259,6 +314,9 @@ func (r *manifestReader) inside(field, p string, at int) (rel string, ok bool) {
 		!filepath.IsLocal(filepath.FromSlash(clean)), strings.Contains(p, `\`) && !filepath.IsLocal(strings.ReplaceAll(clean, `\`, "/")):
 		r.note("plugin_bad_path", at, "%s %q leads out of the plugin", field, p)
 		return "", false
+	}
+	if !r.disk {
+		return clean, true
 	}
 	full := filepath.Join(r.dir, filepath.FromSlash(clean))
 	if real, err := filepath.EvalSymlinks(full); err == nil && !within(real, resolved(r.dir)) {

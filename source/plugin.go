@@ -133,6 +133,11 @@ func (s *pluginSource) Scan(ctx context.Context, prev *Listing) (*Listing, error
 		}
 		out.add(l)
 	}
+	commands, err := s.commands(ctx, info, m, out.Entries, prev)
+	if err != nil {
+		return nil, err
+	}
+	out.add(commands)
 	slices.SortFunc(out.Entries, func(a, b *Entry) int { return strings.Compare(a.Location, b.Location) })
 	out.Entries = slices.CompactFunc(out.Entries, func(a, b *Entry) bool { return a.Location == b.Location })
 	if len(out.Entries) == 0 && len(out.Skipped) == 0 && m.MCPServers == nil && m.Hooks == nil && !m.native && len(diags) == 0 {
