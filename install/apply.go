@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -89,6 +90,9 @@ func (a Answers) answer(ctx context.Context, it *Item) error {
 
 // locked runs f as the only process that installs, after unfinished changes were ended.
 func (i *Installer) locked(ctx context.Context, verb string, s Scope, f func() error) (err error) {
+	if err := i.ready(ctx); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(i.o.State, 0o700); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
@@ -131,6 +135,7 @@ type intent struct {
 	Drop   []Link       `json:"drop"`            // links that go
 	Stays  bool         `json:"stays,omitempty"` // the folder is of something else
 	Copy   bool         `json:"copy"`
+	Did    Change       `json:"did"`
 }
 
 func (n intent) target() string { return filepath.Join(n.Scope.Skills, n.Name) }
@@ -162,8 +167,20 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 		n.Kept = i.aside(it.Name)
 	}
 	prov := i.provenance(p, it, entry)
+	n.Did = i.did(p.choice, it, entry)
 	notes, err := i.carryOut(ctx, n, &prov)
 	return Done{Item: it, Written: err == nil, Notes: notes}, err
+}
+
+// did is how the install of a skill is recorded.
+func (i *Installer) did(c Choice, it Item, e Entry) Change {
+	var from skill.Digest
+	if it.Before != nil {
+		from = it.Before.Tree
+	}
+	did := i.change(cmp.Or(c.action, DidInstall), c.Scope, it.Name, from, e.Tree, e.Source)
+	did.Licence, did.Pin, did.Accepted = e.Licence, e.Pin, c.Accept
+	return did
 }
 
 // stands reports whether nothing would change: the record is this very one, and every
@@ -390,7 +407,11 @@ func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err 
 	if note != "" {
 		notes = append(notes, note)
 	}
-	return notes, i.putAside(n)
+	if err := i.putAside(n); err != nil {
+		return notes, err
+	}
+	i.record(ctx, n.Did)
+	return notes, nil
 }
 
 func (i *Installer) swap(ctx context.Context, n intent) error {
@@ -516,6 +537,7 @@ func (i *Installer) recover(ctx context.Context) error {
 // settle ends a change whose new folder is in its place, and takes every other back.
 func (i *Installer) settle(ctx context.Context, at string, n intent) error {
 	if i.swapped(ctx, n) {
+		n.Did.Again = true
 		if _, err := i.perform(ctx, n); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type machine struct {
 	scope   install.Scope
 	agents  []install.Agent
 	fetcher *install.Fetcher
+	record  recorder
 }
 
 func newMachine(t *testing.T) *machine {
@@ -64,7 +65,7 @@ func (m *machine) write(name, text string) {
 func (m *machine) installer() *install.Installer {
 	return install.New(install.Options{
 		Blobs: &blobs.Dir{Path: filepath.Join(m.dir, "data", "blobs")}, Trees: blobs.Trees{Path: filepath.Join(m.dir, "data", "trees")},
-		State: filepath.Join(m.dir, "state"), Program: "test", Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		State: filepath.Join(m.dir, "state"), Program: "test", Recorder: &m.record, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 }
 
@@ -214,6 +215,7 @@ func TestR01AStoppedInstallLeavesOldOrNew(t *testing.T) {
 				if err := c.before(t.Context(), m); err != nil {
 					t.Fatal(err)
 				}
+				before := len(m.record.list())
 				stopped, err := m.interrupted(t.Context(), c.change, fmt.Sprintf("*=%s@%d", how, n))
 				if !stopped {
 					break
@@ -226,6 +228,9 @@ func TestR01AStoppedInstallLeavesOldOrNew(t *testing.T) {
 				}
 				if got := m.state("one"); got != wantOld && got != wantNew {
 					t.Errorf("%s:\n got %s\nwant %s\n  or %s", where, got, wantOld, wantNew)
+				}
+				if rows := len(m.record.list()) - before; (rows == 1) != (m.state("one") == wantNew) || rows > 1 {
+					t.Errorf("%s: recorded %d times", where, rows)
 				}
 				if rest := m.leftovers(); how != "panic" && len(rest) > 0 {
 					t.Errorf("%s: left behind: %q", where, rest)

@@ -36,6 +36,7 @@ type Options struct {
 	EnforceLocal bool
 	Reserved     []string // names that no skill may take, such as those of built-in ones
 	Now          func() time.Time
+	Recorder     Recorder // nil = nothing is recorded
 }
 
 // New returns an Installer.
@@ -56,6 +57,8 @@ type Choice struct {
 	Accept     []string // rules of the scanner whose findings are taken
 	Pin        string
 	Expected   map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
+
+	action string // what it is recorded as; "" = DidInstall
 }
 
 // What a plan does with one skill.

@@ -76,6 +76,7 @@ func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
 				continue
 			}
 			n := intent{Format: 1, Scope: s, Name: r.Name, Stays: r.stays}
+			n.Did = i.change(DidRemove, s, r.Name, r.entry.Tree, "", r.entry.Source)
 			for _, l := range r.Links {
 				if i.ours(l.Path, r.item(s)) {
 					n.Drop = append(n.Drop, l)
@@ -115,35 +116,56 @@ func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []
 
 func (i *Installer) repair(ctx context.Context, s Scope, st Status, e Entry) error {
 	n := intent{Scope: s, Name: st.Name, Tree: e.Tree, Copy: e.Mode == "copy"}
+	restored := false
 	if st.State == StoreDamaged {
-		return i.refill(ctx, n)
+		if err := i.refill(ctx, n); err != nil {
+			return err
+		}
+		restored = true
+	} else {
+		var err error
+		if restored, err = i.restore(ctx, n, st); err != nil {
+			return err
+		}
 	}
-	tree, err := i.o.Trees.Get(ctx, e.Tree)
+	if restored {
+		i.record(ctx, i.change(DidRepair, s, st.Name, e.Tree, e.Tree, e.Source))
+	}
+	return nil
+}
+
+// restore puts missing files and links back, and tells whether there were any.
+func (i *Installer) restore(ctx context.Context, n intent, st Status) (restored bool, err error) {
+	tree, err := i.o.Trees.Get(ctx, n.Tree)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(st.Diff.Missing) > 0 {
 		root, err := os.OpenRoot(n.target())
 		if err != nil {
-			return fmt.Errorf("verify: %w", err)
+			return false, fmt.Errorf("verify: %w", err)
 		}
 		defer root.Close()
 		for _, f := range tree {
-			if slices.Contains(st.Diff.Missing, f.Path) {
-				if err := writeFile(ctx, i.o.Blobs, root, f); err != nil {
-					return err
-				}
+			if !slices.Contains(st.Diff.Missing, f.Path) {
+				continue
 			}
+			if err := writeFile(ctx, i.o.Blobs, root, f); err != nil {
+				return restored, err
+			}
+			restored = true
 		}
 	}
 	for _, l := range st.Links {
-		if _, err := os.Lstat(l.Path); errors.Is(err, fs.ErrNotExist) {
-			if _, err := i.link(ctx, n, l); err != nil {
-				return err
-			}
+		if _, err := os.Lstat(l.Path); !errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if _, err := i.link(ctx, n, l); err != nil {
+			return restored, err
+		}
+		restored = true
 	}
-	return nil
+	return restored, nil
 }
 
 // refill puts a sound folder's contents into the store again.

@@ -54,7 +54,7 @@ func (i *Installer) PlanRollback(ctx context.Context, s Scope, agents []Agent, n
 	for _, p := range packs {
 		if p.Dir == e.Source.Subpath {
 			return i.Plan(ctx, f, []Package{p}, Choice{
-				Scope: s, Agents: chosen(agents, e.Agents), Copy: e.Mode == "copy", Force: true, Unlicensed: true, Pin: string(e.Tree),
+				Scope: s, Agents: chosen(agents, e.Agents), Copy: e.Mode == "copy", Force: true, Unlicensed: true, Pin: string(e.Tree), action: DidRollback,
 			})
 		}
 	}
@@ -86,6 +86,12 @@ func (i *Installer) Pin(ctx context.Context, s Scope, name, pin string) error {
 		}
 		e.Pin = pin
 		lock.Skills[name] = e
-		return lock.Write(s.Lock)
+		if err := lock.Write(s.Lock); err != nil {
+			return err
+		}
+		did := i.change(DidPin, s, name, e.Tree, e.Tree, e.Source)
+		did.Pin = pin
+		i.record(ctx, did)
+		return nil
 	})
 }

@@ -165,7 +165,7 @@ func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, o Outda
 func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
 	u := Updated{Name: o.Name, State: "updated"}
 	c.Scope, c.Copy = s, o.entry.Mode == "copy"
-	c.Agents = chosen(agents, o.entry.Agents)
+	c.Agents, c.action = chosen(agents, o.entry.Agents), DidUpdate
 	local, err := treeAt(ctx, filepath.Join(s.Skills, o.Name))
 	if err != nil {
 		return u, err

@@ -123,6 +123,7 @@ func (r *run) installer() (*install.Installer, error) {
 		State:   r.dirs.State,
 		Program: "deft " + build().Version,
 		Scanner: scanner, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: reserved, Now: r.proc.Now,
+		Recorder: installRecord{r},
 	}), nil
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/install"
+	"github.com/deftskills/deft/install/fetch"
 	"github.com/deftskills/deft/session"
 	"github.com/deftskills/deft/store"
 )
@@ -147,33 +147,89 @@ func (r *run) recordCommand(ctx context.Context, e session.CommandEvent) error {
 	})
 }
 
-// recordAction keeps that a person decided something about skills: trust, untrust, remove.
+// recordAction keeps that a person decided something about skills: trust, untrust.
 func (r *run) recordAction(ctx context.Context, action, name string, versions map[string]string) error {
+	return r.recordRow(ctx, store.AuditRow{Action: action, Versions: versions}, map[string]any{"name": name})
+}
+
+// recordRow keeps what a person had deft do, with the verb that did it.
+func (r *run) recordRow(ctx context.Context, row store.AuditRow, detail map[string]any) error {
 	s, err := r.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	detail, err := json.Marshal(map[string]string{"name": name, "verb": r.verb.path()})
-	if err != nil {
+	detail["verb"] = r.verb.path()
+	if row.Detail, err = json.Marshal(detail); err != nil {
 		return err
 	}
-	return s.Audit().Append(ctx, store.AuditRow{
-		Time: r.proc.Now().UTC(), Origin: "interactive", Action: action, Actor: "user", Versions: versions, Detail: detail,
-	})
+	if row.Time.IsZero() {
+		row.Time = r.proc.Now().UTC()
+	}
+	row.Origin, row.Actor = "interactive", "user"
+	return s.Audit().Append(ctx, row)
 }
 
-// gone ends the grants that are bound to skills which were removed, and records it.
+// installRecord keeps every change of installed skills in the history.
+type installRecord struct{ r *run }
+
+// Ready implements install.Recorder.
+func (k installRecord) Ready(ctx context.Context) error { return k.r.recordable(ctx) }
+
+// Record implements install.Recorder.
+func (k installRecord) Record(ctx context.Context, c install.Change) {
+	if err := k.keep(ctx, c); err != nil {
+		k.r.note(Partial)
+		k.r.err.Printf("%s\n", k.r.words.Say("audit.unrecorded", c.Action, c.Name, err.Error()))
+	}
+}
+
+func (k installRecord) keep(ctx context.Context, c install.Change) error {
+	if c.Again {
+		if there, err := k.has(ctx, c); err != nil || there {
+			return err
+		}
+	}
+	row := store.AuditRow{Action: c.Action, Time: c.At, Versions: map[string]string{}}
+	if c.From != "" {
+		row.Before, row.Versions[c.Name] = []string{c.Name}, string(c.From)
+	}
+	if c.To != "" {
+		row.After, row.Versions[c.Name] = []string{c.Name}, string(c.To)
+	}
+	c.Source.URL = fetch.Redacted(c.Source.URL)
+	return k.r.recordRow(ctx, row, map[string]any{"name": c.Name, "change": c})
+}
+
+// has reports whether a process that ended in the middle has recorded a change.
+func (k installRecord) has(ctx context.Context, c install.Change) (bool, error) {
+	s, err := k.r.openStore(ctx)
+	if err != nil {
+		return false, err
+	}
+	for e, err := range s.Audit().Query(ctx, store.AuditQuery{Since: c.At}) {
+		if err != nil {
+			return false, err
+		}
+		var f struct {
+			Detail struct{ Change install.Change }
+		}
+		if e.Kind == "skill" && json.Unmarshal(e.Fields, &f) == nil && f.Detail.Change.ID == c.ID {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// gone ends the grants that are bound to skills which were removed.
 func (r *run) gone(ctx context.Context, plan []install.Removal) error {
 	keep, err := r.gateStore(ctx)
 	if err != nil {
 		return err
 	}
-	trees := map[string]string{}
 	for _, p := range plan {
 		if p.Missing {
 			continue
 		}
-		trees[p.Name] = string(p.Tree())
 		n, err := keep.RevokeGrantsOf(ctx, p.Tree(), "remove")
 		if err != nil {
 			return err
@@ -182,5 +238,5 @@ func (r *run) gone(ctx context.Context, plan []install.Removal) error {
 			r.hintf("%s", r.words.Say("grants.gone", n, p.Name))
 		}
 	}
-	return r.recordAction(ctx, "remove", strings.Join(sortedKeys(trees), ", "), trees)
+	return nil
 }
