@@ -10,7 +10,7 @@ import (
 type file struct {
 	scan  *Scanner
 	name  string
-	work  int // bytes that patterns may still look at
+	work  int // what patterns may still look at; see maxWork
 	room  int // bytes of decoded text that may still come
 	whole bool
 	out   []Finding

@@ -12,14 +12,27 @@ const (
 )
 
 // needed returns lists of literals: a text that matches the expression holds at least
-// one of each list. No list means that nothing is known.
-func needed(expr string) ([][]string, error) {
+// one of each list. No list means that nothing is known. Size is that of the expression,
+// with its repetitions written out: what a byte costs grows with it.
+func needed(expr string) (lists [][]string, size int, err error) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	exact, lists := literals(tree.Simplify())
-	return useful(append(lists, exact)), nil
+	tree = tree.Simplify()
+	exact, lists := literals(tree)
+	return useful(append(lists, exact)), sizeOf(tree), nil
+}
+
+func sizeOf(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += sizeOf(sub)
+	}
+	return n
 }
 
 // useful keeps the lists whose every literal is long enough: good ones, or else those

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -40,7 +41,7 @@ type loader struct {
 	rules   []rule
 	sum     []byte
 	indexes map[string]int
-	sources []string
+	sources []wanted
 }
 
 // read adds the rules of every *.yaml file of a folder.
@@ -122,15 +123,24 @@ func (l *loader) index(source string) (int, error) {
 	if i, ok := l.indexes[source]; ok {
 		return i, nil
 	}
-	if _, err := regexp.Compile(source); err != nil {
+	lists, size, err := needed(source)
+	if err != nil {
 		return 0, err
 	}
-	if lists, err := needed(source); err != nil || len(lists) == 0 {
+	if len(lists) == 0 {
 		return 0, fmt.Errorf("pattern %s: no text of %d bytes stands in all that it matches", source, leastLiteral)
 	}
+	slices.SortStableFunc(lists, func(a, b []string) int { return shortest(b) - shortest(a) })
 	l.indexes[source] = len(l.sources)
-	l.sources = append(l.sources, source)
+	l.sources = append(l.sources, wanted{source, size, lists})
 	return len(l.sources) - 1, nil
+}
+
+// wanted is a pattern before its literals have numbers.
+type wanted struct {
+	source string
+	size   int
+	lists  [][]string
 }
 
 // resolve turns the words of a rule into numbers and checks them.
@@ -195,11 +205,9 @@ func (l *loader) build(without []string) (*ruleSet, error) {
 		s.rules = append(s.rules, r)
 	}
 	ids, texts := map[string]int{}, []string{}
-	for _, source := range l.sources {
-		p := pattern{source: source, expr: regexp.MustCompile(source)}
-		lists, _ := needed(source)
-		slices.SortStableFunc(lists, func(a, b []string) int { return shortest(b) - shortest(a) })
-		for _, list := range lists {
+	for _, w := range l.sources {
+		p := pattern{source: w.source, weight: 128 + w.size, expr: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(w.source) })}
+		for _, list := range w.lists {
 			var need []int
 			for _, text := range list {
 				id, ok := ids[text]

@@ -3,10 +3,12 @@ package scan
 import "slices"
 
 const (
-	maxHits    = 4096      // of one pattern in one text; beyond, the file counts as not read whole
-	maxPerRule = 8         // findings of one rule in one file that are told
-	maxPerText = 64        // of one rule in one text that are looked at to choose them
-	maxWork    = 640 << 10 // bytes that patterns may look at in one file, about 80 ms; no real skill of 2,434 needs it
+	maxHits    = 4096 // of one pattern in one text; beyond, the file counts as not read whole
+	maxPerRule = 8    // findings of one rule in one file that are told
+	maxPerText = 64   // of one rule in one text that are looked at to choose them
+	// maxWork bounds what patterns may look at in one file: bytes, each as often as the size
+	// of the pattern says. It is about 80 ms, and no real skill of 2,434 needs it.
+	maxWork = 1600 << 10
 )
 
 // hit is where a pattern matched.
@@ -65,8 +67,8 @@ func (m *matches) line(i int, found []int32, work *int) bool {
 					whole = false
 					continue
 				}
-				*work -= len(l.low) + 16
-				if at := m.set.patterns[p].expr.FindStringIndex(l.low); at != nil {
+				*work -= (len(l.low) + 16) * m.set.patterns[p].weight / 128
+				if at := m.set.patterns[p].expr().FindStringIndex(l.low); at != nil {
 					m.hits[p] = append(m.hits[p], hit{i, at[0], at[1]})
 				}
 			}
@@ -98,6 +100,9 @@ func (m *matches) near(r *rule, p, at, n int) bool {
 
 // findings applies the rules to the hits.
 func (m *matches) findings(f *file, form string) []Finding {
+	if len(m.hits) == 0 {
+		return nil
+	}
 	var out []Finding
 	for i := range m.set.rules {
 		r := &m.set.rules[i]

@@ -40,9 +40,10 @@ type rule struct {
 // pattern is one expression of any rule; equal ones are one.
 type pattern struct {
 	source string
-	expr   *regexp.Regexp
-	need   [][]int // literals: of each list one must stand on the line
-	where  place   // of the rules that have it
+	expr   func() *regexp.Regexp // compiled when it is first tried: most never are
+	weight int                   // how much a byte costs, in 128ths
+	need   [][]int               // literals: of each list one must stand on the line
+	where  place                 // of the rules that have it
 }
 
 // place is where a line stands; a set of them is an or.

@@ -14,6 +14,8 @@ import (
 type Options struct {
 	Rules   []fs.FS  // folders of more rules, *.yaml
 	Disable []string // ids of rules that are left out; an unknown one is an error
+	// Release is that of the program. Some rules are code: it is part of their digest.
+	Release string
 }
 
 // Scanner holds compiled rules. It is safe for concurrent use.
@@ -36,6 +38,7 @@ func New(o Options) (*Scanner, error) {
 		}
 	}
 	disable := slices.Compact(slices.Sorted(slices.Values(o.Disable)))
+	l.sum = append(l.sum, o.Release...)
 	s := &Scanner{}
 	if s.set, err = l.build(disable); err != nil {
 		return nil, err
