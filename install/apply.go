@@ -164,7 +164,7 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 	n := intent{Format: 1, Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
 	// What a person made or edited is kept aside; what the store has need not be.
 	if was, err := treeAt(ctx, it.Target); err == nil && (it.Before == nil || was.Digest() != it.Before.Tree) {
-		n.Kept = i.aside(it.Name)
+		n.Kept = i.aside(p.choice.Scope.key(it.Name))
 	}
 	prov := i.provenance(p, it, entry)
 	n.Did = i.did(p.choice, it, entry)
@@ -221,15 +221,17 @@ func (i *Installer) entry(p *Plan, it Item) Entry {
 	for _, l := range it.Links {
 		e.Agents = append(e.Agents, l.Agent)
 	}
+	e.For = p.choice.For
 	if it.Before != nil {
-		e.extra = it.Before.extra
+		e.extra, e.Off = it.Before.extra, it.Before.Off
+		e.For = slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.For, it.Before.For))))
 	}
 	return e
 }
 
 func (i *Installer) provenance(p *Plan, it Item, e Entry) Provenance {
 	prov := Provenance{
-		Format: provenanceFormat, ID: id(), Name: it.Name, Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
+		Format: provenanceFormat, ID: id(), Name: p.choice.Scope.key(it.Name), Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
 		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
 	}
 	prov.minara = p.choice.Scope.Minara
@@ -250,6 +252,7 @@ func id() string {
 
 // aside is a place for what is replaced.
 func (i *Installer) aside(name string) string {
+	name = strings.ReplaceAll(name, "/", "-") // of a plugin's version
 	return filepath.Join(i.o.State, "replaced", name+"-"+i.o.Now().UTC().Format("20060102T150405")+"-"+id())
 }
 
@@ -392,11 +395,7 @@ func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err 
 	if err != nil {
 		return nil, err
 	}
-	if n.Entry == nil {
-		delete(lock.Skills, n.Name)
-	} else {
-		lock.Skills[n.Name] = *n.Entry
-	}
+	lock.record(n)
 	if err := lock.Write(n.Scope.Lock); err != nil {
 		return nil, err
 	}
@@ -415,7 +414,11 @@ func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err 
 }
 
 func (i *Installer) swap(ctx context.Context, n intent) error {
-	if err := fault.Err("install.swap"); err != nil {
+	err := fault.Err("install.swap")
+	if n.Scope.Plugin != "" {
+		err = errors.Join(err, fault.Err("plugin.swap"))
+	}
+	if err != nil {
 		return fmt.Errorf("install %s: %w", n.target(), err)
 	}
 	if n.Stays {

@@ -41,14 +41,19 @@ type Entry struct {
 	Pin     string       `json:"pin,omitempty"`    // what an update stays at; "" = the ref's newest
 	Agents  []string     `json:"agents,omitempty"` // whose folders have an entry
 	Mode    string       `json:"mode,omitempty"`   // link or copy
+	// For says for whom a version of a plugin is there: EveryProject, or roots of projects.
+	For []string `json:"for,omitempty"`
+	Off bool     `json:"off,omitempty"` // of a plugin that was disabled
 
 	extra map[string]json.RawMessage // what a later release writes
 }
 
 // Lock is a lock file as it was read. What this release does not know stays in it.
 type Lock struct {
-	Skills map[string]Entry
-	extra  map[string]json.RawMessage
+	Skills  map[string]Entry
+	Plugins map[string]Entry  // by NAME@MARKET/VERSION; of the user's lock alone
+	Markets map[string]Market // places that plugins are found at, by name; likewise
+	extra   map[string]json.RawMessage
 	// project says that local sources must be relative to the file.
 	project bool
 }
@@ -56,7 +61,7 @@ type Lock struct {
 // ReadLock reads a lock file; one that is not there is empty. ErrLockNewer comes with
 // the names alone, ErrLockDamaged with nothing.
 func ReadLock(path string, project bool) (*Lock, error) {
-	l := &Lock{Skills: map[string]Entry{}, extra: map[string]json.RawMessage{}, project: project}
+	l := &Lock{Skills: map[string]Entry{}, Plugins: map[string]Entry{}, Markets: map[string]Market{}, extra: map[string]json.RawMessage{}, project: project}
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
@@ -74,21 +79,30 @@ func ReadLock(path string, project bool) (*Lock, error) {
 	if err := json.Unmarshal(l.extra["lockfile"], &version); err != nil || version < 1 {
 		return nil, fmt.Errorf("%w: %s has no number of its form", ErrLockDamaged, path)
 	}
-	raw := map[string]json.RawMessage{}
-	if skills, ok := l.extra["skills"]; ok {
-		if err := json.Unmarshal(skills, &raw); err != nil {
-			return nil, fmt.Errorf("%w: %s: skills: %w", ErrLockDamaged, path, err)
+	for _, part := range []struct {
+		key, what string
+		into      map[string]Entry
+		check     func(string) error
+	}{{"skills", "skill", l.Skills, CheckName}, {"plugins", "plugin", l.Plugins, checkPluginKey}} {
+		raw := map[string]json.RawMessage{}
+		if src, ok := l.extra[part.key]; ok {
+			if err := json.Unmarshal(src, &raw); err != nil {
+				return nil, fmt.Errorf("%w: %s: %s: %w", ErrLockDamaged, path, part.key, err)
+			}
+		}
+		for name, src := range raw {
+			e, err := readEntry(src)
+			if err == nil {
+				err = errors.Join(part.check(name), l.check(e))
+			}
+			if err != nil && version <= lockVersion {
+				return nil, fmt.Errorf("%s: %s %q: %w", path, part.what, name, err)
+			}
+			part.into[name] = e
 		}
 	}
-	for name, src := range raw {
-		e, err := readEntry(src)
-		if err == nil {
-			err = l.check(name, e)
-		}
-		if err != nil && version <= lockVersion {
-			return nil, fmt.Errorf("%s: skill %q: %w", path, name, err)
-		}
-		l.Skills[name] = e
+	if err := l.readMarkets(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrLockDamaged, path, err)
 	}
 	if version > lockVersion {
 		return l, fmt.Errorf("%w: %s has form %d, this release writes %d", ErrLockNewer, path, version, lockVersion)
@@ -108,10 +122,7 @@ func readEntry(src []byte) (e Entry, err error) {
 
 // check holds an entry to the rules of sources: a project's lock comes with a clone, and
 // nobody has looked at it.
-func (l *Lock) check(name string, e Entry) error {
-	if err := CheckName(name); err != nil {
-		return err
-	}
+func (l *Lock) check(e Entry) error {
 	if e.Source.Type == Local {
 		if l.project && (filepath.IsAbs(e.Source.URL) || strings.HasPrefix(e.Source.URL, "~") || strings.HasPrefix(e.Source.URL, "file:")) {
 			return fmt.Errorf("%w: %q is there in this checkout alone", ErrLockLocal, e.Source.URL)
@@ -133,28 +144,29 @@ func (l *Lock) check(name string, e Entry) error {
 
 // Bytes is the file: keys sorted, one skill a block, so that two branches merge.
 func (l *Lock) Bytes() ([]byte, error) {
-	skills := map[string]any{}
-	for name, e := range l.Skills {
-		known, err := json.Marshal(e)
-		if err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
-		}
-		all := map[string]json.RawMessage{}
-		if err := json.Unmarshal(known, &all); err != nil {
-			return nil, fmt.Errorf("lock: %w", err)
-		}
-		for key, v := range e.extra {
-			if _, ours := all[key]; !ours && !slices.Contains(entryKeys, key) {
-				all[key] = v
-			}
-		}
-		skills[name] = all
-	}
 	whole := map[string]any{}
 	for key, v := range l.extra {
 		whole[key] = v
 	}
-	whole["lockfile"], whole["skills"] = lockVersion, skills
+	whole["lockfile"] = lockVersion
+	for key, part := range map[string]map[string]Entry{"skills": l.Skills, "plugins": l.Plugins} {
+		blocks := map[string]any{}
+		for name, e := range part {
+			block, err := e.block()
+			if err != nil {
+				return nil, err
+			}
+			blocks[name] = block
+		}
+		whole[key] = blocks
+		if key != "skills" && len(blocks) == 0 {
+			delete(whole, key)
+		}
+	}
+	whole["marketplaces"] = l.Markets
+	if len(l.Markets) == 0 {
+		delete(whole, "marketplaces")
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -165,9 +177,27 @@ func (l *Lock) Bytes() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// block is an entry as the file has it, with what is not known.
+func (e Entry) block() (map[string]json.RawMessage, error) {
+	known, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(known, &all); err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	for key, v := range e.extra {
+		if _, ours := all[key]; !ours && !slices.Contains(entryKeys, key) {
+			all[key] = v
+		}
+	}
+	return all, nil
+}
+
 // entryKeys are the keys that an entry may leave out: an old value of one must not come
 // back as one that is not known.
-var entryKeys = []string{"source", "tree", "exec", "licence", "pin", "agents", "mode"}
+var entryKeys = []string{"source", "tree", "exec", "licence", "pin", "agents", "mode", "for", "off"}
 
 // Write replaces the file at path.
 func (l *Lock) Write(path string) error {

@@ -21,6 +21,9 @@ type Package struct {
 	Files    []archive.File
 	Tree     skill.Tree
 	Digest   skill.Digest // of Tree
+	// Version is that of a plugin, which has no Skill but Parts.
+	Version string
+	Parts   []Part
 	// Problem is why it can't be chosen, "" where it can.
 	Problem string
 	// pristine is the source's own package, where Files hold a person's changes too: what
@@ -142,8 +145,13 @@ func (f *Fetched) problem(p Package) string {
 	if err := p.checkNames(); err != nil {
 		return err.Error()
 	}
+	return f.badPath(p.Dir)
+}
+
+// badPath is what was left out below a folder because some system can't have its path.
+func (f *Fetched) badPath(dir string) string {
 	for _, n := range f.Notes {
-		if n.Code == fetch.NoteBadPath && (p.Dir == "" || strings.HasPrefix(n.Path, p.Dir+"/")) {
+		if n.Code == fetch.NoteBadPath && (dir == "" || strings.HasPrefix(n.Path, dir+"/")) {
 			return n.Message
 		}
 	}

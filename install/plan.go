@@ -56,6 +56,7 @@ type Choice struct {
 	Unlicensed bool     // skills without a licence pass
 	Accept     []string // rules of the scanner whose findings are taken
 	Pin        string
+	For        []string         // of a plugin; see Entry.For
 	Expected   map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
 
 	action string // what it is recorded as; "" = DidInstall
@@ -126,7 +127,10 @@ type check func(context.Context, *Fetched, *Item, Choice) (*Reason, error)
 
 // item runs the checks in the order in which each needs those before it.
 func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lock, c Choice) (Item, error) {
-	it := Item{Package: pack, Name: c.Scope.nameOf(pack.Skill)}
+	it := Item{Package: pack, Name: pack.Version}
+	if pack.Skill != nil {
+		it.Name = c.Scope.nameOf(pack.Skill)
+	}
 	if pack.Problem != "" {
 		it.Refused = &Reason{"skill_invalid", pack.Problem}
 		if rest, bad := strings.CutPrefix(pack.Problem, ErrBadName.Error()+": "); bad {
@@ -135,7 +139,7 @@ func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lo
 		return it, nil
 	}
 	it.Target = filepath.Join(c.Scope.Skills, it.Name)
-	if e, ok := lock.Skills[it.Name]; ok {
+	if e, ok := lock.part(c.Scope)[c.Scope.key(it.Name)]; ok {
 		it.Before = &e
 	}
 	for _, step := range []check{i.expected, i.name, i.place, i.licence, i.scan} {
@@ -287,15 +291,11 @@ func (i *Installer) licence(ctx context.Context, f *Fetched, it *Item, c Choice)
 	if err != nil {
 		return nil, err
 	}
-	dir := it.Dir
-	if dir == "" {
-		dir = "."
+	parts := it.Parts
+	if it.Skill != nil {
+		parts = []Part{{it.Dir, it.Skill.Meta.License}}
 	}
-	src, err := fs.ReadFile(tree, path.Join(dir, "SKILL.md"))
-	if err != nil {
-		return nil, fmt.Errorf("install: %w", err)
-	}
-	if it.Licence, err = licence.Decide(tree, dir, it.Skill.Meta.License, src, i.o.Licences); err != nil {
+	if it.Licence, err = licenceOf(tree, parts, i.o.Licences); err != nil {
 		return nil, err
 	}
 	if f.licensed != "" && it.Licence.Decision == licence.None {

@@ -40,7 +40,7 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 	}
 	var out []Removal
 	for _, name := range names {
-		e, ok := lock.Skills[name]
+		e, ok := lock.part(s)[s.key(name)]
 		r := Removal{Name: name, entry: e, Missing: !ok}
 		if !ok {
 			out = append(out, r)
@@ -50,7 +50,7 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != e.Tree {
 			r.Edited = i.changed(ctx, e.Tree, tree)
 		}
-		if p, err := ReadProvenance(n.target()); !errors.Is(err, fs.ErrNotExist) && (err != nil || p.Name != name) {
+		if p, err := ReadProvenance(n.target()); !errors.Is(err, fs.ErrNotExist) && (err != nil || p.Name != s.key(name)) {
 			r.Left, r.stays = append(r.Left, n.target()+": its record is of something else"), true
 		}
 		for _, l := range s.links(agents, name) {
@@ -83,7 +83,7 @@ func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
 				}
 			}
 			if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != r.entry.Tree {
-				n.Kept = i.aside(r.Name)
+				n.Kept = i.aside(s.key(r.Name))
 			}
 			if _, err := i.carryOut(ctx, n, nil); err != nil {
 				return fmt.Errorf("skill %q: %w", r.Name, err)

@@ -29,7 +29,7 @@ func Names() []string {
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save", "scan.save", "usage.save",
-		"blob.put", "install.stage", "install.swap", "install.link", "install.symlink", "install.lock",
+		"blob.put", "install.stage", "install.swap", "install.link", "install.symlink", "install.lock", "plugin.swap",
 	}
 }
 

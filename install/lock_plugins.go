@@ -1,0 +1,102 @@
+package install
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// EveryProject is for whom a plugin is there that a person has everywhere; see Entry.For.
+const EveryProject = "user"
+
+// Market is a place that plugins are found at, as the lock file keeps it.
+type Market struct {
+	Source Origin `json:"source"` // Commit is where a repository stood when it was looked at last
+}
+
+// PluginScope is where the versions of one plugin lie, below deft's data directory.
+func PluginScope(data, name, market string) Scope {
+	key := name + "@" + market
+	return Scope{Name: "plugin", Root: data, Skills: filepath.Join(data, "plugins", key), Lock: filepath.Join(data, LockFile), Plugin: key}
+}
+
+// key is what a lock file calls the skill, or the version of a plugin, of a scope.
+func (s Scope) key(name string) string {
+	if s.Plugin != "" {
+		return s.Plugin + "/" + name
+	}
+	return name
+}
+
+// part is where the lock file has what is installed in a scope.
+func (l *Lock) part(s Scope) map[string]Entry {
+	if s.Plugin != "" {
+		return l.Plugins
+	}
+	return l.Skills
+}
+
+// record writes down what an intent does. A version of a plugin takes the place of another
+// for those that it is for now.
+func (l *Lock) record(n intent) {
+	part, key := l.part(n.Scope), n.Scope.key(n.Name)
+	if n.Entry == nil {
+		delete(part, key)
+		return
+	}
+	part[key] = *n.Entry
+	if n.Scope.Plugin == "" {
+		return
+	}
+	for other, e := range part {
+		if other != key && strings.HasPrefix(other, n.Scope.Plugin+"/") {
+			e.For = slices.DeleteFunc(slices.Clone(e.For), func(f string) bool { return slices.Contains(n.Entry.For, f) })
+			part[other] = e
+		}
+	}
+}
+
+// SplitPluginKey takes NAME@MARKET/VERSION apart.
+func SplitPluginKey(key string) (name, market, version string) {
+	name, version, _ = strings.Cut(key, "/")
+	if at := strings.LastIndexByte(name, '@'); at > 0 {
+		name, market = name[:at], name[at+1:]
+	}
+	return name, market, version
+}
+
+// checkPluginKey holds the parts of a key to the rules of names: each is part of a path.
+func checkPluginKey(key string) error {
+	name, market, version := SplitPluginKey(key)
+	for _, part := range []string{name, market, version} {
+		if err := CheckName(part); err != nil {
+			return err
+		}
+		if strings.HasPrefix(part, ".") || strings.Contains(part, "@") {
+			return fmt.Errorf("%w: %q begins with a dot or holds an @", ErrBadName, part)
+		}
+	}
+	return nil
+}
+
+// readMarkets takes the places of plugins, each held to the rules of sources.
+func (l *Lock) readMarkets() error {
+	src, ok := l.extra["marketplaces"]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(src, &l.Markets); err != nil {
+		return fmt.Errorf("marketplaces: %w", err)
+	}
+	for name, m := range l.Markets {
+		if err := CheckName(name); err != nil {
+			return fmt.Errorf("marketplace: %w", err)
+		}
+		if err := l.check(Entry{Source: m.Source}); err != nil {
+			return fmt.Errorf("marketplace %q: %w", name, err)
+		}
+	}
+	return nil
+}
