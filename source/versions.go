@@ -24,8 +24,8 @@ type BlobReader interface {
 // VersionFS returns the files of one stored version of a skill as a read-only file
 // system: directories are implied by paths, and every time is that of the version. A
 // path that is none below a root, or lies below another file, is an error that names
-// it. A blob is read when its file is opened; one with other bytes than its digest says
-// is ErrDamaged and is never returned. Safe for concurrent use.
+// it. A blob is read when its file is opened; one with other bytes than its digest says,
+// or more or fewer than the tree, is ErrDamaged and is never returned. Safe for concurrent use.
 func VersionFS(t skill.Tree, b BlobReader, created time.Time) (fs.FS, error) {
 	v := &versionFS{blobs: b, at: created, files: map[string]skill.FileEntry{}, dirs: map[string][]fs.DirEntry{".": nil}}
 	for _, e := range t {
@@ -107,6 +107,18 @@ type treeError struct{ what, where, path string }
 func (e *treeError) Error() string { return e.what + " not found in " + e.where + ": " + e.path }
 func (e *treeError) Unwrap() error { return fs.ErrNotExist }
 
+// blobMissing says that the contents of a file are gone, in the words that hosts know.
+type blobMissing struct {
+	blob skill.Digest
+	path string
+	err  error
+}
+
+func (e *blobMissing) Error() string {
+	return fmt.Sprintf("Blob not found for hash %s (file: %s)", e.blob, e.path)
+}
+func (e *blobMissing) Unwrap() error { return e.err }
+
 const inVersion = "skill version tree"
 
 func (v *versionFS) Stat(name string) (fs.FileInfo, error) {
@@ -144,10 +156,10 @@ func (v *versionFS) ReadFile(name string) ([]byte, error) {
 	data, err := v.blobs.Get(context.Background(), e.Blob) // a file system knows no context
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("blob not found for hash %s (file: %s): %w", e.Blob, name, err)
+		return nil, &blobMissing{e.Blob, name, err}
 	case err != nil:
 		return nil, fmt.Errorf("blob %s (file: %s): %w", e.Blob, name, err)
-	case skill.FileDigest(data) != e.Blob:
+	case skill.FileDigest(data) != e.Blob || int64(len(data)) != e.Size:
 		return nil, fmt.Errorf("blob %s (file: %s): %w", e.Blob, name, ErrDamaged)
 	}
 	return slices.Clone(data), nil // what a store keeps in memory is nobody's to change

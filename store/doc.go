@@ -68,7 +68,7 @@
 //	notes, kinds of agents        memories.go, agents.go
 //	what the scanner said         scans.go
 //	how skills are used           usage.go
-//	files given as values, types  filenode.go, mediatype.go
+//	files given as values, types  filenode.go, mediatype.go; as Mastra keeps them: mastratree.go
 //	what the registry takes       load.go
 //	doctor                        check.go, aside.go
 package store

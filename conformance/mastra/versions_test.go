@@ -130,7 +130,7 @@ func TestB029_MissingBlob(t *testing.T) {
 	v := version(t, b)
 	clear(b)
 	_, err := fs.ReadFile(v, "SKILL.md")
-	notThere(t, err, "blob not found for hash "+string(skill.FileDigest([]byte(text("a"))))+" (file: SKILL.md)")
+	notThere(t, err, "Blob not found for hash "+string(skill.FileDigest([]byte(text("a"))))+" (file: SKILL.md)")
 }
 
 // listing is the names in a directory, directories with a slash.

@@ -6,5 +6,6 @@
 // Contents are verified before a byte of them is returned: what was damaged on disk is
 // never served. Two writers of one digest write the same bytes, so the first wins.
 //
-// To change where a folder keeps them open dir.go; trees are in trees.go.
+// To change where a folder keeps them open dir.go; trees are in trees.go, as file
+// systems in files.go.
 package blobs
