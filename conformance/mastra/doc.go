@@ -13,6 +13,8 @@
 //	names_test.go      W: equal names, direct paths, single changes
 //	validate_test.go   V: what is a valid skill
 //	code_test.go       D: skills given in code
-//	versions_test.go   B: stored versions as file systems
+//	versions_test.go   B: stored versions as file systems; blobs_test.go the stores that
+//	                   these lines run on; trees_test.go, nodes_test.go: what is stored as
+//	                   Mastra stores it
 //	mustnot_test.go    M: what must not happen; of search and tools mustnot_search_test.go, mustnot_tools_test.go
 package mastra
