@@ -46,6 +46,12 @@ var (
 	ErrInvalid = errors.New("invalid value")
 	// ErrCycle: a profile would extend itself through others.
 	ErrCycle = errors.New("profiles extend each other in a circle")
+	// ErrUnknownVersion: the skill has no such version or channel. It is ErrNotFound too.
+	ErrUnknownVersion error = &narrower{"unknown version", ErrNotFound}
+	// ErrTransition: what stands as it does can't become that, such as archiving a draft.
+	ErrTransition = errors.New("not possible in this state")
+	// ErrLabelTaken: another version has the label. It is ErrExists too.
+	ErrLabelTaken error = &narrower{"label is taken", ErrExists}
 	// ErrClosed: the Store was closed.
 	ErrClosed = errors.New("store is closed")
 )
@@ -66,6 +72,9 @@ func codes() []coded {
 		{ErrFull, "store_full"},
 		{ErrDSN, "store_dsn"},
 		{ErrCycle, "profile_cycle"},
+		{ErrUnknownVersion, "versions_unknown_version"},
+		{ErrTransition, "versions_bad_transition"},
+		{ErrLabelTaken, "versions_label_taken"},
 		{ErrConflict, "store_conflict"},
 		{ErrUnavailable, "store_unavailable"},
 	}
@@ -84,6 +93,15 @@ func Code(err error) string {
 	}
 	return ""
 }
+
+// narrower is an error that is a kind of another one.
+type narrower struct {
+	text string
+	of   error
+}
+
+func (e *narrower) Error() string { return e.text }
+func (e *narrower) Unwrap() error { return e.of }
 
 // rowDamage is a row whose columns no longer give its sum.
 type rowDamage struct{ table, key string }
@@ -107,7 +125,7 @@ func say(name string, err error, holder func() error) error {
 	}
 	for _, known := range []error{
 		ErrNotFound, ErrBusy, ErrReadOnly, ErrDamaged, ErrNewerSchema, ErrDirOpen, ErrFull,
-		ErrInvalid, ErrCycle, ErrClosed, ErrExists, ErrConflict, ErrUnavailable,
+		ErrInvalid, ErrCycle, ErrClosed, ErrExists, ErrConflict, ErrUnavailable, ErrTransition,
 	} {
 		if errors.Is(err, known) {
 			return err

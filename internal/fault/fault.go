@@ -30,6 +30,7 @@ func Names() []string {
 		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save", "scan.save", "usage.save",
 		"blob.put", "install.stage", "install.swap", "install.link", "install.symlink", "install.lock", "plugin.swap",
+		"publish.tx",
 	}
 }
 
