@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/deftskills/deft/internal/race"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
 )
@@ -77,6 +78,9 @@ func BenchmarkTiers1k(b *testing.B) {
 // Not parallel: it counts what the whole process allocates.
 func TestAWarmRenderAllocatesLittle(t *testing.T) {
 	for _, n := range []int{10_000, 40_000} {
+		if race.Enabled && n > 10_000 {
+			continue
+		}
 		r, all := New(Config{Counter: Estimate()}), library(n)
 		in := Input{Mode: ModeStable, Tools: exposed}
 		turn := func(i int) Catalog {

@@ -11,6 +11,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 	"pgregory.net/rapid"
 
+	"github.com/deftskills/deft/internal/race"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
@@ -35,6 +36,9 @@ func TestNoBudgetIsEverExceededAndShownTextOnlyGrows(t *testing.T) {
 			t.Parallel()
 			in, r, clusters, listed := tt.in, New(Config{Counter: tt.counter}), 0, 0
 			in.Tools, in.Mode = exposed, ModeStable
+			if race.Enabled {
+				tt.step *= 10
+			}
 			for limit := 1; limit <= tt.to; limit += tt.step {
 				in.Budget.Limit = limit
 				c := render(t, r, in)
