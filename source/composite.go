@@ -89,7 +89,8 @@ func (c *compositeFS) route(what, name string) (fs.FS, string, error) {
 // said puts the words of this file system over what a fallback says is not there.
 func said(what, name string, err error) error {
 	var known *treeError
-	if errors.Is(err, fs.ErrNotExist) && !errors.As(err, &known) {
+	var gone *blobMissing
+	if errors.Is(err, fs.ErrNotExist) && !errors.As(err, &known) && !errors.As(err, &gone) {
 		return fmt.Errorf("%w: %w", &treeError{what, inComposite, name}, err)
 	}
 	return err

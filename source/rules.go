@@ -77,7 +77,8 @@ func (w *walker) code(code string) string {
 
 // unreadable names a failed read by its stage where the dialect tells stages apart.
 func (w *walker) unreadable(stage string, err error) string {
-	if errors.Is(err, ErrDamaged) {
+	var gone *blobMissing
+	if errors.Is(err, ErrDamaged) || errors.As(err, &gone) {
 		return "version_damaged_blob"
 	}
 	if stage == "read" && errors.Is(err, fs.ErrPermission) {

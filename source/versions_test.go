@@ -84,6 +84,52 @@ func TestTreesThatAreNoneAreRefusedByPath(t *testing.T) {
 	}
 }
 
+// unanswered is a store that can't be reached.
+type unanswered struct{}
+
+var errAway = errors.New("the server is away")
+
+func (unanswered) Get(context.Context, skill.Digest) ([]byte, error) { return nil, errAway }
+
+func TestAVersionWhoseFilesCannotBeReadIsListedAsInvalid(t *testing.T) {
+	t.Parallel()
+	tree := blobs{}.stored(map[string]string{"SKILL.md": text("a")})
+	for _, c := range []struct {
+		store      source.BlobReader
+		code, says string
+	}{
+		{blobs{}, "version_damaged_blob", "SKILL.md cannot be read: Blob not found for hash " + string(tree[0].Blob) + " (file: SKILL.md)"},
+		{unanswered{}, "file_unreadable", string(tree[0].Blob) + " (file: SKILL.md): the server is away"},
+	} {
+		src, err := source.Versions(tree, c.store, source.VersionOptions{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := scan(t, src)
+		if len(l.Entries) != 1 || l.Entries[0].Skill.Valid {
+			t.Fatalf("%+v", l.Entries)
+		}
+		if d := l.Entries[0].Skill.Diagnostics[0]; d.Code != c.code || !strings.HasSuffix(d.Message, c.says) {
+			t.Errorf("%+v, want %s: …%s", d, c.code, c.says)
+		}
+	}
+}
+
+// A tree that lies about a size would have readers believe it.
+func TestAFileOfAnotherSizeThanItsTreeSaysIsDamaged(t *testing.T) {
+	t.Parallel()
+	b := blobs{}
+	tree := b.stored(map[string]string{"SKILL.md": text("a")})
+	tree[0].Size++
+	v, err := source.VersionFS(tree, b, published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.ReadFile(v, "SKILL.md"); !errors.Is(err, source.ErrDamaged) {
+		t.Error(err)
+	}
+}
+
 func TestAVersionIsASourceAndADamagedOneSaysSo(t *testing.T) {
 	t.Parallel()
 	b := blobs{}
