@@ -38,6 +38,15 @@ type Hook struct {
 	matcher []string // names, "*" for any text; empty = all
 }
 
+// About is which calls the hook is about: patterns of a tool list, or names with "*"; nil =
+// all of them.
+func (h Hook) About() []string {
+	if h.named {
+		return slices.Clone(h.tools)
+	}
+	return slices.Clone(h.matcher)
+}
+
 // eventRule says what hooks of one event are and may do. Nothing here could turn a
 // question into an allow.
 type eventRule struct {

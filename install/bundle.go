@@ -25,17 +25,28 @@ type Part struct {
 // FS is everything that was fetched as one file system.
 func (f *Fetched) FS(ctx context.Context) (fs.FS, error) { return f.fs(ctx) }
 
-// Bundle makes a plugin that lies in a folder of a source one package. Files of more take
-// the place of those with their path. Install it in a PluginScope.
-func (f *Fetched) Bundle(ctx context.Context, dir, version string, parts []Part, more []archive.File) (Package, error) {
+// With is the source with one more file, which takes the place of one with its path.
+func (f *Fetched) With(file archive.File) *Fetched {
+	out := &Fetched{Origin: f.Origin, Notes: f.Notes, licensed: f.licensed}
+	for _, have := range f.Files {
+		if have.Path != file.Path {
+			out.Files = append(out.Files, have)
+		}
+	}
+	out.Files = append(out.Files, file)
+	slices.SortFunc(out.Files, func(a, b archive.File) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// Bundle makes a plugin that lies in a folder of a source one package. Install it in a
+// PluginScope.
+func (f *Fetched) Bundle(ctx context.Context, dir, version string, parts []Part) (Package, error) {
 	p := Package{Dir: dir, Version: version, Parts: parts, Problem: f.badPath(dir)}
 	for _, file := range below(f.Files, dir) {
-		if kept(file.Path) && !slices.ContainsFunc(more, func(m archive.File) bool { return m.Path == file.Path }) {
+		if kept(file.Path) {
 			p.Files = append(p.Files, file)
 		}
 	}
-	p.Files = append(p.Files, more...)
-	slices.SortFunc(p.Files, func(a, b archive.File) int { return strings.Compare(a.Path, b.Path) })
 	c, err := treeOf(ctx, p.Files)
 	if err != nil {
 		return p, err

@@ -28,7 +28,7 @@ func (m *machine) bundleFor(ctx context.Context, version, whom string) error {
 	if err != nil {
 		return err
 	}
-	pack, err := f.Bundle(ctx, "", version, []install.Part{{}}, nil)
+	pack, err := f.Bundle(ctx, "", version, []install.Part{{}})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func ReadLock(path string, project bool) (*Lock, error) {
 		key, what string
 		into      map[string]Entry
 		check     func(string) error
-	}{{"skills", "skill", l.Skills, CheckName}, {"plugins", "plugin", l.Plugins, checkPluginKey}} {
+	}{{"skills", "skill", l.Skills, CheckName}, {"plugins", "plugin", l.Plugins, CheckPluginKey}} {
 		raw := map[string]json.RawMessage{}
 		if src, ok := l.extra[part.key]; ok {
 			if err := json.Unmarshal(src, &raw); err != nil {

@@ -1,11 +1,16 @@
 package install
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/deftskills/deft/source"
 )
 
 // EveryProject is for whom a plugin is there that a person has everywhere; see Entry.For.
@@ -67,8 +72,47 @@ func SplitPluginKey(key string) (name, market, version string) {
 	return name, market, version
 }
 
-// checkPluginKey holds the parts of a key to the rules of names: each is part of a path.
-func checkPluginKey(key string) error {
+// Registered says for whom the versions of plugins are there, by the lock file.
+func (l *Lock) Registered() (out []source.RegisteredPlugin) {
+	for _, key := range slices.Sorted(maps.Keys(l.Plugins)) {
+		name, market, version := SplitPluginKey(key)
+		for _, whom := range l.Plugins[key].For {
+			r := source.RegisteredPlugin{Name: name, Market: market, Version: version, Project: whom, Off: l.Plugins[key].Off}
+			if whom == EveryProject {
+				r.Project = ""
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Edit changes a lock file as the only process that installs, and writes it where it has
+// changed. What is unfinished is ended before.
+func (i *Installer) Edit(ctx context.Context, verb string, s Scope, change func(*Lock) error) error {
+	return i.locked(ctx, verb, s, func() error {
+		lock, err := ReadLock(s.Lock, s.Name == "project")
+		if err != nil {
+			return err
+		}
+		was, err := lock.Bytes()
+		if err != nil {
+			return err
+		}
+		if err := change(lock); err != nil {
+			return err
+		}
+		now, err := lock.Bytes()
+		if err != nil || bytes.Equal(was, now) {
+			return err
+		}
+		return lock.Write(s.Lock)
+	})
+}
+
+// CheckPluginKey holds the parts of NAME@MARKET/VERSION to the rules of names: each is part
+// of a path. The error is ErrBadName.
+func CheckPluginKey(key string) error {
 	name, market, version := SplitPluginKey(key)
 	for _, part := range []string{name, market, version} {
 		if err := CheckName(part); err != nil {

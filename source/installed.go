@@ -252,6 +252,10 @@ func Distinct(list []Source) []Source {
 	return out
 }
 
+// CompareVersions orders names of versions, as those of installed plugins are: by number,
+// a pre-release before its release, what is no version before everything that is one.
+func CompareVersions(a, b string) int { return compareVersions(a, b) }
+
 // compareVersions orders version names: by number, a pre-release before its release,
 // what is no version before everything that is one.
 func compareVersions(a, b string) int {

@@ -75,6 +75,9 @@ type Manifest struct {
 	broken   bool // the manifest could not be read
 }
 
+// MayBeEmpty reports whether the plugin is of a format that need not bring anything.
+func (m Manifest) MayBeEmpty() bool { return m.native }
+
 // ReadManifest reads the manifest of the plugin in dir, with what is wrong with it. A
 // plugin without a manifest, or with one that cannot be used, is called after its
 // directory, and its skills are in skills. Links that leave dir are never followed.
@@ -336,6 +339,14 @@ var (
 func looksLikeVersion(name string) bool {
 	return versionName.MatchString(name) || commitName.MatchString(strings.ToLower(name))
 }
+
+// IsVersion reports whether a directory is named after a version or a commit, and so can
+// name no plugin.
+func IsVersion(name string) bool { return looksLikeVersion(name) }
+
+// PluginName returns a name as it stands before a skill's: what separates parts of an
+// address, and what can't be typed or seen, is replaced; "" = nothing is left.
+func PluginName(name string) string { return cleanPrefix(name, limits.DefaultPlugin().Name) }
 
 // unversioned returns the directory above those that are named after a version.
 func unversioned(dir string) string {

@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"install/licence":  {"skill"},
 	"install/fetch":    {"skill", "install/archive"},
 	"install/merge3":   {},
+	"install/plugin":   {"skill", "source", "command", "install/archive"},
 	"session":          {"skill", "source", "registry", "gate", "command"},
 	"toolset":          {"skill", "source", "registry", "session", "gate", "command", "command/sandbox"},
 	"agent": {
@@ -60,7 +61,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"", "skill", "source", "registry", "route", "search", "catalog", "session", "toolset",
 		"gate", "agent", "agent/model", "agent/model/...", "builtin", "internal/evals", "internal/config",
-		"internal/cli/text", "install", "install/archive", "install/fetch", "install/licence", "store/blobs", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills", "internal/telemetry",
+		"internal/cli/text", "install", "install/archive", "install/fetch", "install/licence", "install/plugin", "store/blobs", "store", "store/jobs", "httpapi", "command", "command/sandbox", "install/scan", "mcpskills", "internal/telemetry",
 	},
 	"internal/telemetry": {}, // reads variables and sends; it knows no room
 	"internal/cli/text":  {},
