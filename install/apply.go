@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,11 +15,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/fault"
-	"github.com/deftskills/deft/internal/lockfile"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/store/blobs"
 )
@@ -88,62 +85,21 @@ func (a Answers) answer(ctx context.Context, it *Item) error {
 	return nil
 }
 
-// locked runs f as the only process that installs, after unfinished changes were ended.
-func (i *Installer) locked(ctx context.Context, verb string, s Scope, f func() error) (err error) {
-	if err := i.ready(ctx); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(i.o.State, 0o700); err != nil {
-		return fmt.Errorf("install: %w", err)
-	}
-	lock, err := lockfile.Exclusive(ctx, filepath.Join(i.o.State, "install.lock"), lockfile.Options{Verb: verb, Now: i.o.Now})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := i.recover(ctx); err != nil {
-		return err
-	}
-	i.sweep(s.Skills)
-	return f()
-}
-
-// sweep removes what a process that was killed had only begun to stage.
-func (i *Installer) sweep(dir string) {
-	entries, _ := os.ReadDir(dir) // a folder that can't be read fails where it is written
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") || !strings.Contains(e.Name(), ".deft-new-") {
-			continue
-		}
-		if info, err := e.Info(); err == nil && i.o.Now().Sub(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-// intent is a change that has begun: enough to end it, or to take it back.
-type intent struct {
-	Format int          `json:"format"`
-	Scope  Scope        `json:"scope"`
-	Name   string       `json:"name"`
-	Fresh  string       `json:"fresh"` // beside the target; "" when the skill is taken away
-	Old    string       `json:"old"`
-	Kept   string       `json:"kept"` // where what was there goes; "" = nowhere
-	Tree   skill.Digest `json:"tree"`
-	Entry  *Entry       `json:"entry"` // of the lock; nil = the skill is taken away
-	Links  []Link       `json:"links"`
-	Drop   []Link       `json:"drop"`            // links that go
-	Stays  bool         `json:"stays,omitempty"` // the folder is of something else
-	Copy   bool         `json:"copy"`
-	Did    Change       `json:"did"`
-}
-
-func (n intent) target() string { return filepath.Join(n.Scope.Skills, n.Name) }
-
 func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 	// Between plan and lock another process may have come: what is at the target is looked
 	// at again. The bytes that licence and scanner saw are those in memory.
-	it.Links, it.Asks = nil, nil
+	lock, err := ReadLock(p.choice.Scope.Lock, p.choice.Scope.Name == "project")
+	if err != nil {
+		return Done{}, err
+	}
+	it.Links, it.Asks, it.Before = nil, nil, nil
+	if e, ok := lock.part(p.choice.Scope)[p.choice.Scope.key(it.Name)]; ok {
+		it.Before = &e
+	}
+	if base := p.choice.base; base != nil && (it.Before == nil || !reflect.DeepEqual(*base, *it.Before)) {
+		it.Refused = &Reason{CodeBusy, "another process has changed it meanwhile"}
+		return Done{Item: it}, nil
+	}
 	for _, step := range []check{i.name, i.place} {
 		why, err := step(ctx, &Fetched{Origin: p.Origin}, &it, p.choice)
 		if err != nil {
@@ -161,11 +117,8 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 	if it.Action == Same && i.stands(entry, it, p.choice.Copy) {
 		return Done{Item: it}, nil
 	}
-	n := intent{Format: 1, Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
-	// What a person made or edited is kept aside; what the store has need not be.
-	if was, err := treeAt(ctx, it.Target); err == nil && (it.Before == nil || was.Digest() != it.Before.Tree) {
-		n.Kept = i.aside(p.choice.Scope.key(it.Name))
-	}
+	n := intent{Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Before: it.Before, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
+	n.Kept = i.keepWhat(ctx, n)
 	prov := i.provenance(p, it, entry)
 	n.Did = i.did(p.choice, it, entry)
 	notes, err := i.carryOut(ctx, n, &prov)
@@ -181,6 +134,19 @@ func (i *Installer) did(c Choice, it Item, e Entry) Change {
 	did := i.change(cmp.Or(c.action, DidInstall), c.Scope, it.Name, from, e.Tree, e.Source)
 	did.Licence, did.Pin, did.Accepted = e.Licence, e.Pin, c.Accept
 	return did
+}
+
+// keepWhat is where the folder at the target goes, "" where it need not be kept: what a
+// person made or edited is, what the store has is not.
+func (i *Installer) keepWhat(ctx context.Context, n intent) string {
+	info, err := os.Lstat(n.target())
+	if err != nil {
+		return ""
+	}
+	if tree, err := treeAt(ctx, n.target()); info.IsDir() && err == nil && n.Before != nil && tree.Digest() == n.Before.Tree {
+		return ""
+	}
+	return i.aside(n.Scope.key(n.Name))
 }
 
 // stands reports whether nothing would change: the record is this very one, and every
@@ -256,36 +222,6 @@ func (i *Installer) aside(name string) string {
 	return filepath.Join(i.o.State, "replaced", name+"-"+i.o.Now().UTC().Format("20060102T150405")+"-"+id())
 }
 
-// carryOut stages the new folder, writes down what is about to happen, and does it. It
-// can stop anywhere: recover ends it or takes it back.
-func (i *Installer) carryOut(ctx context.Context, n intent, prov *Provenance) ([]string, error) {
-	mark := id()
-	n.Old = filepath.Join(n.Scope.Skills, "."+n.Name+".deft-old-"+mark)
-	if n.Entry != nil {
-		n.Fresh = filepath.Join(n.Scope.Skills, "."+n.Name+".deft-new-"+mark)
-		if err := i.stage(ctx, n.Fresh, n.Tree, prov); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(n.Fresh))
-		}
-	}
-	src, err := json.Marshal(n)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("install: %w", err), os.RemoveAll(n.Fresh))
-	}
-	journal := filepath.Join(i.o.State, "journal")
-	if err := os.MkdirAll(journal, 0o700); err != nil {
-		return nil, errors.Join(fmt.Errorf("install: %w", err), os.RemoveAll(n.Fresh))
-	}
-	at := filepath.Join(journal, mark+".json")
-	if err := atomicfile.Write(at, src, 0o600); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(n.Fresh))
-	}
-	notes, err := i.perform(ctx, n)
-	if err != nil {
-		return notes, errors.Join(err, i.settle(ctx, at, n))
-	}
-	return notes, os.Remove(at)
-}
-
 // stage builds a tree from the store beside its target, and reads it again.
 func (i *Installer) stage(ctx context.Context, dir string, digest skill.Digest, prov *Provenance) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -302,11 +238,14 @@ func (i *Installer) stage(ctx context.Context, dir string, digest skill.Digest, 
 		return err
 	}
 	if prov != nil {
-		src, err := json.MarshalIndent(prov, "", "  ")
+		src, err := prov.bytes()
 		if err != nil {
-			return fmt.Errorf("install: %w", err)
+			return err
 		}
-		if err := atomicfile.Write(filepath.Join(dir, ProvenanceFile), append(src, '\n'), 0o644); err != nil {
+		if err := fault.Err("install.provenance"); err != nil {
+			return fmt.Errorf("install %s: %w", dir, err)
+		}
+		if err := atomicfile.Write(filepath.Join(dir, ProvenanceFile), src, 0o644); err != nil {
 			return err
 		}
 	}
@@ -318,6 +257,12 @@ func (i *Installer) stage(ctx context.Context, dir string, digest skill.Digest, 
 		if err := atomicfile.Write(filepath.Join(dir, minaraFile), src, 0o644); err != nil {
 			return err
 		}
+	}
+	if err := fault.Err("install.verify"); err != nil {
+		return fmt.Errorf("install %s: %w", dir, err)
+	}
+	if err := syncTree(dir, tree); err != nil {
+		return fmt.Errorf("install %s: %w", dir, err)
 	}
 	got, err := treeAt(ctx, dir)
 	if err != nil {
@@ -347,6 +292,21 @@ func writeTree(ctx context.Context, b blobs.Store, tree skill.Tree, dir string) 
 	return nil
 }
 
+// syncTree brings the names of folders to disk that hold folders alone; the others were
+// when their files were written.
+func syncTree(dir string, tree skill.Tree) error {
+	done := map[string]bool{}
+	for _, f := range tree {
+		for at := dirOf(f.Path); at != "" && !done[at]; at = dirOf(at) {
+			done[at] = true
+			if err := atomicfile.SyncDir(filepath.Join(dir, filepath.FromSlash(dirOf(at)))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func writeFile(ctx context.Context, b blobs.Store, root *os.Root, f skill.FileEntry) error {
 	data, err := b.Get(ctx, f.Blob)
 	if err != nil {
@@ -366,146 +326,6 @@ func writeFile(ctx context.Context, b blobs.Store, root *os.Root, f skill.FileEn
 	return nil
 }
 
-// perform is the change itself. Each step can be done again.
-func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err error) {
-	if err := i.swap(ctx, n); err != nil {
-		return nil, err
-	}
-	for _, l := range n.Drop {
-		if err := os.RemoveAll(l.Path); err != nil { // a link is removed, not followed
-			return nil, fmt.Errorf("install: %w", err)
-		}
-	}
-	for _, l := range n.Links {
-		if err := fault.Err("install.link"); err != nil {
-			return nil, fmt.Errorf("install %s: %w", l.Path, err)
-		}
-		note, err := i.link(ctx, n, l)
-		if err != nil {
-			return nil, err
-		}
-		if note != "" {
-			notes = append(notes, note)
-		}
-	}
-	if err := fault.Err("install.lock"); err != nil {
-		return nil, fmt.Errorf("install %s: %w", n.Scope.Lock, err)
-	}
-	lock, err := ReadLock(n.Scope.Lock, n.Scope.Name == "project")
-	if err != nil {
-		return nil, err
-	}
-	lock.record(n)
-	if err := lock.Write(n.Scope.Lock); err != nil {
-		return nil, err
-	}
-	note, err := i.publish(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	if note != "" {
-		notes = append(notes, note)
-	}
-	if err := i.putAside(n); err != nil {
-		return notes, err
-	}
-	i.record(ctx, n.Did)
-	return notes, nil
-}
-
-func (i *Installer) swap(ctx context.Context, n intent) error {
-	err := fault.Err("install.swap")
-	if n.Scope.Plugin != "" {
-		err = errors.Join(err, fault.Err("plugin.swap"))
-	}
-	if err != nil {
-		return fmt.Errorf("install %s: %w", n.target(), err)
-	}
-	if n.Stays {
-		return nil
-	}
-	if n.Entry == nil {
-		err := atomicfile.Move(n.target(), n.Old)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	if _, err := os.Lstat(n.Fresh); errors.Is(err, fs.ErrNotExist) {
-		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() == n.Tree {
-			return nil // a run before did it
-		}
-	}
-	return atomicfile.Swap(n.Fresh, n.target(), n.Old)
-}
-
-// putAside keeps what was replaced where a person may look for it, or lets it go.
-func (i *Installer) putAside(n intent) error {
-	if _, err := os.Lstat(n.Old); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if n.Kept == "" {
-		return os.RemoveAll(n.Old)
-	}
-	if err := os.MkdirAll(filepath.Dir(n.Kept), 0o700); err != nil {
-		return fmt.Errorf("install: %w", err)
-	}
-	if err := atomicfile.Move(n.Old, n.Kept); err == nil {
-		return nil
-	}
-	// Another file system: copied, then removed.
-	if err := os.CopyFS(n.Kept, os.DirFS(n.Old)); err != nil {
-		return fmt.Errorf("install: %w", err)
-	}
-	return os.RemoveAll(n.Old)
-}
-
-// link makes an agent's entry for the canonical copy: relative within a work tree, so
-// that it holds in every checkout.
-func (i *Installer) link(ctx context.Context, n intent, l Link) (note string, err error) {
-	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
-		return "", fmt.Errorf("install: %w", err)
-	}
-	if info, err := os.Lstat(l.Path); err == nil {
-		if info.Mode().Type() == fs.ModeSymlink && leadsTo(l.Path, n.target()) && !n.Copy {
-			return "", nil
-		}
-		if err := os.RemoveAll(l.Path); err != nil {
-			return "", fmt.Errorf("install: %w", err)
-		}
-	}
-	if !n.Copy {
-		to := n.target()
-		if n.Scope.Name == "project" {
-			if rel, err := filepath.Rel(filepath.Dir(l.Path), to); err == nil {
-				to = rel
-			}
-		}
-		if err = fault.Err("install.symlink"); err == nil {
-			err = os.Symlink(to, l.Path)
-		}
-		switch {
-		case err == nil:
-			return "", nil
-		case !unprivileged(err):
-			return "", fmt.Errorf("install: %w", err)
-		}
-		note = "install_link_fell_back: no link may be made here; copied to " + l.Path
-	}
-	tree, err := i.o.Trees.Get(ctx, n.Tree)
-	if err != nil {
-		return "", err
-	}
-	if err := writeTree(ctx, i.o.Blobs, tree, l.Path); err != nil {
-		return "", err
-	}
-	src, err := os.ReadFile(filepath.Join(n.target(), ProvenanceFile))
-	if err != nil {
-		return note, nil //nolint:nilerr // without a record the copy is a plain skill
-	}
-	return note, atomicfile.Write(filepath.Join(l.Path, ProvenanceFile), src, 0o644)
-}
-
 // notHeld is what Windows says to a person without the privilege to make links.
 const notHeld = syscall.Errno(1314)
 
@@ -513,71 +333,4 @@ const notHeld = syscall.Errno(1314)
 // cause, such as a full disk, would stop a copy too, and is told.
 func unprivileged(err error) bool {
 	return errors.Is(err, syscall.EPERM) || runtime.GOOS == "windows" && errors.Is(err, notHeld)
-}
-
-// recover ends what an earlier process left. The lock is held.
-func (i *Installer) recover(ctx context.Context) error {
-	list, err := filepath.Glob(filepath.Join(i.o.State, "journal", "*.json"))
-	if err != nil {
-		return fmt.Errorf("install: %w", err)
-	}
-	for _, at := range list {
-		src, err := os.ReadFile(at)
-		if err != nil {
-			return fmt.Errorf("install: %w", err)
-		}
-		var n intent
-		if err := json.Unmarshal(src, &n); err != nil || n.Format != 1 {
-			return fmt.Errorf("%w: %s tells of a change that can't be read", ErrLockDamaged, at)
-		}
-		if err := i.settle(ctx, at, n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle ends a change whose new folder is in its place, and takes every other back.
-func (i *Installer) settle(ctx context.Context, at string, n intent) error {
-	if i.swapped(ctx, n) {
-		n.Did.Again = true
-		if _, err := i.perform(ctx, n); err != nil {
-			return err
-		}
-		return os.Remove(at)
-	}
-	if _, err := os.Lstat(n.target()); errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(n.Old); err == nil {
-			if err := atomicfile.Move(n.Old, n.target()); err != nil {
-				return fmt.Errorf("install: %w", err)
-			}
-		}
-	}
-	if n.Fresh != "" {
-		if err := os.RemoveAll(n.Fresh); err != nil {
-			return fmt.Errorf("install: %w", err)
-		}
-	}
-	return os.Remove(at)
-}
-
-// swapped reports whether the new state is at the target.
-func (i *Installer) swapped(ctx context.Context, n intent) bool {
-	if n.Entry == nil {
-		_, err := os.Lstat(n.target())
-		return n.Stays || errors.Is(err, fs.ErrNotExist)
-	}
-	if _, err := os.Lstat(n.Fresh); err == nil {
-		// After an exchange the old folder has the new one's name for a moment.
-		fresh, err := treeAt(ctx, n.Fresh)
-		if err != nil || fresh.Digest() == n.Tree {
-			return false
-		}
-		if tree, err := treeAt(ctx, n.target()); err != nil || tree.Digest() != n.Tree {
-			return false
-		}
-		return atomicfile.Move(n.Fresh, n.Old) == nil
-	}
-	tree, err := treeAt(ctx, n.target())
-	return err == nil && tree.Digest() == n.Tree
 }

@@ -57,7 +57,7 @@ func TestARemovalLooksAgain(t *testing.T) {
 	if err := os.Symlink(m.dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Remove(t.Context(), m.scope, list); err != nil {
+	if _, err := i.Remove(t.Context(), m.scope, m.agents, list); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := filepath.Glob(filepath.Join(m.dir, "state", "replaced", "one-*", "data.txt"))

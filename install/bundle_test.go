@@ -56,7 +56,8 @@ func (m *machine) unbundle(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	return i.Remove(ctx, m.pluginScope(), list)
+	_, err = i.Remove(ctx, m.pluginScope(), nil, list)
+	return err
 }
 
 // plugins is what folders and record say of plugins, "" = there is none.

@@ -84,6 +84,7 @@ type Status struct {
 	State string     `json:"state"` // one of the words below
 	Diff  Difference `json:"diff"`
 	Links []Link     `json:"links"` // that are broken or lead elsewhere
+	Why   string     `json:"why"`   // what else there is to say, such as the file that is damaged
 }
 
 // The states of an installed skill.
@@ -101,8 +102,16 @@ const (
 )
 
 // Verify compares lock file, records, folders, links and store. names bounds it; empty =
-// all. It changes nothing.
-func (i *Installer) Verify(ctx context.Context, s Scope, agents []Agent, names []string) ([]Status, error) {
+// all. It ends changes that a process was stopped in, and changes nothing else.
+func (i *Installer) Verify(ctx context.Context, s Scope, agents []Agent, names []string) (out []Status, err error) {
+	err = i.steady(ctx, s, func() error {
+		out, err = i.statuses(ctx, s, agents, names)
+		return err
+	})
+	return out, err
+}
+
+func (i *Installer) statuses(ctx context.Context, s Scope, agents []Agent, names []string) ([]Status, error) {
 	lock, err := ReadLock(s.Lock, s.Name == "project")
 	if err != nil {
 		return nil, err
@@ -133,7 +142,7 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 	st := Status{Name: name, State: OK}
 	was, err := i.pristine(ctx, e.Tree)
 	if err != nil {
-		st.State = StoreDamaged
+		st.State, st.Why = StoreDamaged, err.Error()
 		return st
 	}
 	n := intent{Scope: s, Name: name}
@@ -148,6 +157,9 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 		return st
 	}
 	st.Diff = Compare(was, now)
+	if st.Why = n.unrecorded(s, e, was); st.Why != "" {
+		st.State = Edited
+	}
 	for _, c := range []struct {
 		state string
 		files []string
@@ -165,6 +177,36 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 		}
 	}
 	return st
+}
+
+// unrecorded says how a lock file's entry, the record in the folder and the tree differ,
+// "" where they agree.
+func (n intent) unrecorded(s Scope, e Entry, tree skill.Tree) string {
+	p, err := ReadProvenance(n.target())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "" // the files are what counts
+	}
+	if err != nil {
+		return err.Error()
+	}
+	var exec []string
+	for _, f := range tree {
+		if f.Exec {
+			exec = append(exec, f.Path)
+		}
+	}
+	for what, same := range map[string]bool{
+		"source":  p.Source == e.Source,
+		"licence": p.Licence.SPDX == e.Licence,
+		"mode":    p.Mode == e.Mode,
+		"tree":    p.Tree == e.Tree,
+		"exec":    slices.Equal(exec, e.Exec),
+	} {
+		if !same {
+			return fmt.Sprintf("%s and %s differ in %s", s.Lock, filepath.Join(n.target(), ProvenanceFile), what)
+		}
+	}
+	return ""
 }
 
 func linkState(l Link, name, target string) string {

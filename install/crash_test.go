@@ -111,7 +111,8 @@ func (m *machine) remove(ctx context.Context, names ...string) error {
 	if err != nil {
 		return err
 	}
-	return i.Remove(ctx, m.scope, list)
+	_, err = i.Remove(ctx, m.scope, m.agents, list)
+	return err
 }
 
 // state is everything that a person sees of one skill: what its folder and its record

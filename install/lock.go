@@ -62,7 +62,7 @@ type Lock struct {
 // the names alone, ErrLockDamaged with nothing.
 func ReadLock(path string, project bool) (*Lock, error) {
 	l := &Lock{Skills: map[string]Entry{}, Plugins: map[string]Entry{}, Markets: map[string]Market{}, extra: map[string]json.RawMessage{}, project: project}
-	src, err := os.ReadFile(path)
+	src, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}

@@ -60,6 +60,7 @@ type Choice struct {
 	Expected   map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
 
 	action string // what it is recorded as; "" = DidInstall
+	base   *Entry // what an update began from, and must find; nil = anything
 }
 
 // What a plan does with one skill.
@@ -82,6 +83,9 @@ type Item struct {
 	Refused *Reason  // why it is not installed; nil = it may be
 	Before  *Entry   // what the lock has of that name
 }
+
+// CodeBusy is why a change is not made whose skill another process has changed meanwhile.
+const CodeBusy = "install_busy"
 
 // Reason is a code and the words for a person.
 type Reason struct{ Code, Message string }
@@ -243,6 +247,9 @@ func (i *Installer) place(ctx context.Context, _ *Fetched, it *Item, c Choice) (
 		}
 	}
 	it.Links = c.Scope.links(c.Agents, it.Name)
+	if out := c.Scope.leavesRoot(it.Links); out != "" {
+		return &Reason{"install_outside", out + " is a link out of the work tree"}, nil
+	}
 	for _, l := range it.Links {
 		if _, err := os.Lstat(l.Path); err == nil && !c.Force && !i.ours(l.Path, it) {
 			return &Reason{"install_occupied", l.Path + " is there, and deft did not put it there"}, nil

@@ -1,11 +1,11 @@
 package install
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -36,7 +36,34 @@ type Provenance struct {
 	Mode      string          `json:"mode"`
 	History   []Former        `json:"history,omitempty"` // what was here before, the newest last
 
+	// Sum is the digest of the record with an empty Sum: a record with another one is damaged.
+	Sum skill.Digest `json:"sum"`
+
 	minara bool // written in that system's form too
+}
+
+// errRecord is a record that can't be read, or is damaged.
+var errRecord = errors.New("the record can't be read")
+
+// bytes is the record as a file.
+func (p Provenance) bytes() ([]byte, error) {
+	p.Sum = ""
+	src, err := json.MarshalIndent(p, "", "  ")
+	if err == nil {
+		p.Sum = skill.FileDigest(src)
+		src, err = json.MarshalIndent(p, "", "  ")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("provenance: %w", err)
+	}
+	return append(src, '\n'), nil
+}
+
+// sound reports whether a record is the one that was written. One without a sum is of
+// another installer.
+func (p Provenance) sound(src []byte) bool {
+	whole := bytes.TrimSuffix(bytes.Replace(src, []byte(`"sum": "`+p.Sum+`"`), []byte(`"sum": ""`), 1), []byte("\n"))
+	return p.Sum == "" && !bytes.Contains(src, []byte(`"sum"`)) || skill.FileDigest(whole) == p.Sum
 }
 
 // Former is a version that was installed before. The store still has its files.
@@ -72,9 +99,9 @@ const provenanceFormat = 1
 // ReadProvenance reads the record of an installed skill. The error of a folder without
 // one wraps fs.ErrNotExist.
 func ReadProvenance(dir string) (p Provenance, err error) {
-	src, err := os.ReadFile(filepath.Join(dir, ProvenanceFile))
+	src, err := readSmall(filepath.Join(dir, ProvenanceFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		if src, err := os.ReadFile(filepath.Join(dir, minaraFile)); err == nil {
+		if src, err := readSmall(filepath.Join(dir, minaraFile)); err == nil {
 			return readMinara(src)
 		}
 	}
@@ -82,7 +109,10 @@ func ReadProvenance(dir string) (p Provenance, err error) {
 		return p, fmt.Errorf("provenance: %w", err)
 	}
 	if err := json.Unmarshal(src, &p); err != nil {
-		return p, fmt.Errorf("provenance %s: %w", filepath.Join(dir, ProvenanceFile), err)
+		return p, fmt.Errorf("provenance %s: %w: %w", filepath.Join(dir, ProvenanceFile), errRecord, err)
+	}
+	if !p.sound(src) {
+		return p, fmt.Errorf("provenance %s: %w: its sum is another one", filepath.Join(dir, ProvenanceFile), errRecord)
 	}
 	return p, nil
 }
@@ -111,7 +141,7 @@ func readMinara(src []byte) (Provenance, error) {
 		SHA256  string `json:"sha256"`
 	}
 	if err := json.Unmarshal(src, &m); err != nil {
-		return Provenance{}, fmt.Errorf("provenance %s: %w", minaraFile, err)
+		return Provenance{}, fmt.Errorf("provenance %s: %w: %w", minaraFile, errRecord, err)
 	}
 	if m.Licence == "" {
 		m.Licence = m.License

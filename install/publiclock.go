@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/deftskills/deft/internal/atomicfile"
+	"github.com/deftskills/deft/internal/fault"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/store/blobs"
 )
@@ -45,7 +45,7 @@ func (i *Installer) publish(ctx context.Context, n intent) (note string, err err
 	if n.Scope.Public == "" {
 		return "", nil
 	}
-	src, err := os.ReadFile(n.Scope.Public)
+	src, err := readSmall(n.Scope.Public)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -79,6 +79,9 @@ func (i *Installer) publish(ctx context.Context, n intent) (note string, err err
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, out, "", "  "); err != nil {
 		return "", fmt.Errorf("lock: %w", err)
+	}
+	if err := fault.Err("install.publiclock"); err != nil {
+		return "", fmt.Errorf("lock %s: %w", n.Scope.Public, err)
 	}
 	return "", atomicfile.Write(n.Scope.Public, pretty.Bytes(), 0o644)
 }

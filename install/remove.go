@@ -50,8 +50,8 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != e.Tree {
 			r.Edited = i.changed(ctx, e.Tree, tree)
 		}
-		if p, err := ReadProvenance(n.target()); !errors.Is(err, fs.ErrNotExist) && (err != nil || p.Name != s.key(name)) {
-			r.Left, r.stays = append(r.Left, n.target()+": its record is of something else"), true
+		if why := n.foreign(); why != "" {
+			r.Left, r.stays = append(r.Left, n.target()+": "+why), true
 		}
 		for _, l := range s.links(agents, name) {
 			switch _, err := os.Lstat(l.Path); {
@@ -67,36 +67,56 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 	return out, nil
 }
 
-// Remove takes skills away. Edited ones go where what is replaced lies, for a person to
-// find again. Links and edits are looked at again: another process may have come.
-func (i *Installer) Remove(ctx context.Context, s Scope, list []Removal) error {
-	return i.locked(ctx, "remove", s, func() error {
-		for _, r := range list {
+// foreign says why what is at the target is not what deft put there, "" where it is.
+func (n intent) foreign() string {
+	info, err := os.Lstat(n.target())
+	if err != nil {
+		return ""
+	}
+	if !info.IsDir() {
+		return "it is no folder any more"
+	}
+	p, err := ReadProvenance(n.target())
+	switch {
+	case errors.Is(err, errRecord):
+		return err.Error()
+	case err == nil && p.Name != n.Scope.key(n.Name) && p.Name != "":
+		return "its record is of something else"
+	}
+	return ""
+}
+
+// Remove takes skills away, and returns what went. Edited ones go where what is replaced
+// lies, for a person to find again. Everything is looked at again under the lock: another
+// process may have come.
+func (i *Installer) Remove(ctx context.Context, s Scope, agents []Agent, list []Removal) (gone []Removal, err error) {
+	err = i.locked(ctx, "remove", s, func() error {
+		for _, planned := range list {
+			now, err := i.PlanRemove(ctx, s, agents, []string{planned.Name})
+			if err != nil {
+				return err
+			}
+			r := now[0]
+			gone = append(gone, r)
 			if r.Missing {
 				continue
 			}
-			n := intent{Format: 1, Scope: s, Name: r.Name, Stays: r.stays}
+			n := intent{Scope: s, Name: r.Name, Tree: r.entry.Tree, Before: &r.entry, Drop: r.Links, Stays: r.stays, Copy: r.entry.Mode == "copy"}
+			n.Kept = i.keepWhat(ctx, n)
 			n.Did = i.change(DidRemove, s, r.Name, r.entry.Tree, "", r.entry.Source)
-			for _, l := range r.Links {
-				if i.ours(l.Path, r.item(s)) {
-					n.Drop = append(n.Drop, l)
-				}
-			}
-			if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != r.entry.Tree {
-				n.Kept = i.aside(s.key(r.Name))
-			}
 			if _, err := i.carryOut(ctx, n, nil); err != nil {
 				return fmt.Errorf("skill %q: %w", r.Name, err)
 			}
 		}
 		return nil
 	})
+	return gone, err
 }
 
 // Repair restores what verify found missing: files, links and, from the folder itself,
 // contents that the store lost.
 func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []Status) error {
-	return i.locked(ctx, "verify", s, func() error {
+	return i.locked(ctx, "verify", s, func() (bad error) {
 		lock, err := ReadLock(s.Lock, s.Name == "project")
 		if err != nil {
 			return err
@@ -107,15 +127,15 @@ func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []
 				continue
 			}
 			if err := i.repair(ctx, s, st, e); err != nil {
-				return fmt.Errorf("skill %q: %w", st.Name, err)
+				bad = errors.Join(bad, fmt.Errorf("skill %q: %w", st.Name, err))
 			}
 		}
-		return nil
+		return bad
 	})
 }
 
 func (i *Installer) repair(ctx context.Context, s Scope, st Status, e Entry) error {
-	n := intent{Scope: s, Name: st.Name, Tree: e.Tree, Copy: e.Mode == "copy"}
+	n := intent{ID: id(), Scope: s, Name: st.Name, Tree: e.Tree, Copy: e.Mode == "copy"}
 	restored := false
 	if st.State == StoreDamaged {
 		if err := i.refill(ctx, n); err != nil {

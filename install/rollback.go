@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/deftskills/deft/internal/lockfile"
 )
 
 // ErrNoVersion is a former version that is not there.
@@ -42,6 +44,7 @@ func (i *Installer) PlanRollback(ctx context.Context, s Scope, agents []Agent, n
 	default:
 		return nil, fmt.Errorf("%w: %q has no former version %s; there are: %s", ErrNoVersion, name, to, strings.Join(known, ", "))
 	}
+	base := e
 	e.Source, e.Tree, e.Licence = was.Source, was.Tree, was.Licence
 	f, err := i.FromStore(ctx, e)
 	if err != nil {
@@ -55,6 +58,7 @@ func (i *Installer) PlanRollback(ctx context.Context, s Scope, agents []Agent, n
 		if p.Dir == e.Source.Subpath {
 			return i.Plan(ctx, f, []Package{p}, Choice{
 				Scope: s, Agents: chosen(agents, e.Agents), Copy: e.Mode == "copy", Force: true, Unlicensed: true, Pin: string(e.Tree), action: DidRollback,
+				base: &base,
 			})
 		}
 	}
@@ -83,6 +87,9 @@ func (i *Installer) Pin(ctx context.Context, s Scope, name, pin string) error {
 		e, ok := lock.Skills[name]
 		if !ok {
 			return fmt.Errorf("%w: %q is not installed", ErrNoVersion, name)
+		}
+		if strings.HasPrefix(pin, "sha256:") && pin != string(e.Tree) {
+			return fmt.Errorf("%w: %s: %q was changed meanwhile", lockfile.ErrBusy, CodeBusy, name)
 		}
 		e.Pin = pin
 		lock.Skills[name] = e

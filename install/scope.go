@@ -78,15 +78,44 @@ func Agents(expand func(dir string) string) []Agent {
 }
 
 // links are the entries of a skill in the folders of agents, each once. A folder that is
-// the scope's own has the skill already.
+// the scope's own, or leads to it, has the skill already.
 func (s Scope) links(agents []Agent, name string) (out []Link) {
+	seen := map[string]bool{resolved(s.Skills): true}
 	for _, a := range agents {
-		l := Link{a.ID, filepath.Join(a.dir(s), name)}
-		if dir := a.dir(s); dir != "" && dir != s.Skills && !slices.ContainsFunc(out, func(have Link) bool { return have.Path == l.Path }) {
-			out = append(out, l)
+		dir := a.dir(s)
+		if real := resolved(dir); dir != "" && !seen[real] {
+			seen[real] = true
+			out = append(out, Link{a.ID, filepath.Join(dir, name)})
 		}
 	}
 	return out
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(at string) string {
+	if real, err := filepath.EvalSymlinks(at); err == nil {
+		return real
+	}
+	if up := filepath.Dir(at); up != at {
+		return filepath.Join(resolved(up), filepath.Base(at))
+	}
+	return at
+}
+
+// leavesRoot names a folder that a link in a work tree leads out of it, "" for none. A
+// work tree comes with a clone: it must not choose where in the home something is written.
+func (s Scope) leavesRoot(links []Link) string {
+	if s.Name != "project" {
+		return ""
+	}
+	root := resolved(s.Root)
+	for _, at := range append([]Link{{Path: filepath.Join(s.Skills, "x")}}, links...) {
+		dir := filepath.Dir(at.Path)
+		if rel, err := filepath.Rel(root, resolved(dir)); err != nil || !filepath.IsLocal(rel) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // dir is where an agent keeps the skills of a scope, "" where it keeps none.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/deftskills/deft/internal/fault"
 )
 
 // Swap puts the folder fresh in the place of the folder target, in one step where the
@@ -21,7 +23,9 @@ func Swap(fresh, target, old string) error {
 		err = exchange(fresh, target)
 		switch {
 		case err == nil:
-			err = os.Rename(fresh, old)
+			if err = fault.Err("swap.between"); err == nil {
+				err = os.Rename(fresh, old)
+			}
 		case errors.Is(err, errors.ErrUnsupported):
 			if err = os.Rename(target, old); err == nil {
 				err = os.Rename(fresh, target)

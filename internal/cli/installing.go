@@ -172,7 +172,7 @@ var installExits = []struct {
 
 // reasonExits are those of why one skill was not installed.
 var reasonExits = map[string]Exit{
-	"install_bad_name": Usage, "skill_invalid": Negative, "lock_frozen": Negative, "update_kept": Partial,
+	"install_bad_name": Usage, "skill_invalid": Negative, "lock_frozen": Negative, "update_kept": Partial, install.CodeBusy: Busy,
 }
 
 func installFailure(err error) *failure {

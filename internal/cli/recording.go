@@ -184,6 +184,11 @@ func (k installRecord) Record(ctx context.Context, c install.Change) {
 }
 
 func (k installRecord) keep(ctx context.Context, c install.Change) error {
+	if c.Action == install.DidRemove {
+		if err := k.r.gone(ctx, c); err != nil {
+			return err
+		}
+	}
 	if c.Again {
 		if there, err := k.has(ctx, c); err != nil || there {
 			return err
@@ -220,23 +225,15 @@ func (k installRecord) has(ctx context.Context, c install.Change) (bool, error) 
 	return false, nil
 }
 
-// gone ends the grants that are bound to skills which were removed.
-func (r *run) gone(ctx context.Context, plan []install.Removal) error {
+// gone ends the grants that are bound to a skill which was removed.
+func (r *run) gone(ctx context.Context, c install.Change) error {
 	keep, err := r.gateStore(ctx)
 	if err != nil {
 		return err
 	}
-	for _, p := range plan {
-		if p.Missing {
-			continue
-		}
-		n, err := keep.RevokeGrantsOf(ctx, p.Tree(), "remove")
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			r.hintf("%s", r.words.Say("grants.gone", n, p.Name))
-		}
+	n, err := keep.RevokeGrantsOf(ctx, c.From, "remove")
+	if err == nil && n > 0 {
+		r.hintf("%s", r.words.Say("grants.gone", n, c.Name))
 	}
-	return nil
+	return err
 }

@@ -63,32 +63,33 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 	if err != nil {
 		return err
 	}
+	there := false
+	for _, p := range plan {
+		there = there || !p.Missing
+		if len(p.Edited) > 0 {
+			if err := r.confirm(r.words.Say("remove.edited", p.Name, strings.Join(p.Edited, ", "))); err != nil {
+				return err
+			}
+		}
+	}
 	doc := removeJSON{Removed: []removedJSON{}, Missing: []string{}}
+	if !r.writing.dryRun && there {
+		if plan, err = i.Remove(ctx, scope, r.allAgents(), plan); err != nil {
+			return err
+		}
+		doc.Written = true
+	}
 	for _, p := range plan {
 		if p.Missing {
 			r.note(Negative)
 			doc.Missing = append(doc.Missing, p.Name)
 			continue
 		}
-		if len(p.Edited) > 0 {
-			if err := r.confirm(r.words.Say("remove.edited", p.Name, strings.Join(p.Edited, ", "))); err != nil {
-				return err
-			}
-		}
 		d := removedJSON{p.Name, []string{}, orEmptyList(p.Left), orEmptyList(p.Edited)}
 		for _, l := range p.Links {
 			d.Links = append(d.Links, l.Path)
 		}
 		doc.Removed = append(doc.Removed, d)
-	}
-	if !r.writing.dryRun && len(doc.Removed) > 0 {
-		if err := i.Remove(ctx, scope, plan); err != nil {
-			return err
-		}
-		doc.Written = true
-		if err := r.gone(ctx, plan); err != nil {
-			return err
-		}
 	}
 	r.removed(doc)
 	return nil
@@ -140,6 +141,7 @@ type statusJSON struct {
 	Extra   []string `json:"extra"`
 	Mode    []string `json:"mode"`
 	Links   []string `json:"links"`
+	Reason  string   `json:"reason"`
 }
 
 func (r *run) verify(ctx context.Context, o installFlags, repair bool, names []string) error {
@@ -169,14 +171,14 @@ func (r *run) verify(ctx context.Context, o installFlags, repair bool, names []s
 	}
 	doc := verifyJSON{Skills: []statusJSON{}, OK: true}
 	for _, st := range list {
-		row := statusJSON{st.Name, st.State, orEmptyList(st.Diff.Changed), orEmptyList(st.Diff.Missing), orEmptyList(st.Diff.Extra), orEmptyList(st.Diff.Mode), []string{}}
+		row := statusJSON{st.Name, st.State, orEmptyList(st.Diff.Changed), orEmptyList(st.Diff.Missing), orEmptyList(st.Diff.Extra), orEmptyList(st.Diff.Mode), []string{}, st.Why}
 		for _, l := range st.Links {
 			row.Links = append(row.Links, l.Path)
 		}
 		doc.OK = doc.OK && st.State == install.OK
 		doc.Skills = append(doc.Skills, row)
 		if !r.globals.json {
-			r.out.Printf("%-14s %s %s\n", st.State, st.Name, strings.Join(slices.Concat(row.Changed, row.Missing, row.Extra, row.Mode, row.Links), " "))
+			r.out.Printf("%-14s %s %s\n", st.State, st.Name, orElse(st.Why, strings.Join(slices.Concat(row.Changed, row.Missing, row.Extra, row.Mode, row.Links), " ")))
 		}
 	}
 	if r.globals.json {

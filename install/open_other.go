@@ -1,0 +1,5 @@
+//go:build !unix
+
+package install
+
+const nonBlocking = 0
