@@ -122,6 +122,9 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 	prov := i.provenance(p, it, entry)
 	n.Did = i.did(p.choice, it, entry)
 	notes, err := i.carryOut(ctx, n, &prov)
+	if err == nil {
+		i.keepScan(ctx, it)
+	}
 	return Done{Item: it, Written: err == nil, Notes: notes}, err
 }
 
@@ -132,7 +135,7 @@ func (i *Installer) did(c Choice, it Item, e Entry) Change {
 		from = it.Before.Tree
 	}
 	did := i.change(cmp.Or(c.action, DidInstall), c.Scope, it.Name, from, e.Tree, e.Source)
-	did.Licence, did.Pin, did.Accepted = e.Licence, e.Pin, c.Accept
+	did.Licence, did.Pin, did.Accepted = e.Licence, e.Pin, it.taken()
 	return did
 }
 
@@ -205,7 +208,7 @@ func (i *Installer) provenance(p *Plan, it Item, e Entry) Provenance {
 		prov.History = was.after(prov.Tree)
 	}
 	if i.o.Scanner != nil {
-		prov.Scan = &ScanSummary{Rules: it.Scan.Rules, Blocking: it.Scan.Blocking, Complete: it.Scan.Complete, Accepted: p.choice.Accept}
+		prov.Scan = &ScanSummary{Rules: it.Scan.Rules, Blocking: it.Scan.Blocking, Complete: it.Scan.Complete, Accepted: it.taken(), Disabled: i.o.Scanner.Disabled()}
 	}
 	return prov
 }

@@ -57,11 +57,11 @@ func (i *Installer) Pack(ctx context.Context, dir, format string) (Packed, error
 	}
 	out := Packed{Name: targetName(p.Skill), Digest: p.Digest, Files: len(p.Files)}
 	it := Item{Package: p}
-	why, err := i.scan(ctx, f, &it, Choice{})
-	if err != nil {
+	if err := i.look(ctx, &it); err != nil {
 		return Packed{}, err
 	}
-	if out.Scan = it.Scan; why != nil {
+	out.Scan = it.Scan
+	if why := it.judged(ScanPolicy{}, nil); why != nil { // whoever gets it may have another policy
 		return out, fmt.Errorf("%w: %s: %s", ErrPack, why.Code, why.Message)
 	}
 	write := writeZip

@@ -28,9 +28,11 @@ type Installer struct{ o Options }
 type Options struct {
 	Blobs    blobs.Store
 	Trees    blobs.Trees
-	State    string // the state directory: unfinished changes, what was replaced, the lock
-	Program  string // what writes records, such as "deft 1.2"
-	Scanner  *scan.Scanner
+	State    string        // the state directory: unfinished changes, what was replaced, the lock
+	Program  string        // what writes records, such as "deft 1.2"
+	Scanner  *scan.Scanner // nil = nothing is looked at
+	Policy   ScanPolicy
+	Scans    Scans // nil = every tree is looked at anew
 	Licences licence.Options
 	// EnforceLocal holds local sources to their licence too; else it is only shown.
 	EnforceLocal bool
@@ -82,6 +84,8 @@ type Item struct {
 	Asks    []Reason // questions that a person has to answer
 	Refused *Reason  // why it is not installed; nil = it may be
 	Before  *Entry   // what the lock has of that name
+
+	scanned bool // Scan was kept from before
 }
 
 // CodeBusy is why a change is not made whose skill another process has changed meanwhile.
@@ -324,39 +328,6 @@ func (i *Installer) licence(ctx context.Context, f *Fetched, it *Item, c Choice)
 		}
 	case licence.Warn:
 		it.Asks = append(it.Asks, Reason{"licence_warn", v.SPDX})
-	}
-	return nil, nil
-}
-
-func (i *Installer) scan(ctx context.Context, _ *Fetched, it *Item, c Choice) (*Reason, error) {
-	if i.o.Scanner == nil {
-		return nil, nil
-	}
-	own, err := treeOf(ctx, it.Files)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := own.fs()
-	if err != nil {
-		return nil, err
-	}
-	if it.Scan, err = i.o.Scanner.Scan(ctx, tree, scan.ScanOptions{}); err != nil {
-		return nil, err
-	}
-	for _, f := range it.Scan.Findings {
-		if slices.Contains(c.Accept, f.Rule) {
-			continue
-		}
-		at := fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Rule, f.Why)
-		switch f.Level {
-		case scan.Block:
-			return &Reason{"scan_blocked", at}, nil
-		case scan.Warn:
-			it.Asks = append(it.Asks, Reason{"scan_warn", at})
-		}
-	}
-	if !it.Scan.Complete {
-		it.Asks = append(it.Asks, Reason{"scan_partial", fmt.Sprintf("%d files were not looked at whole", it.Scan.FilesSkipped)})
 	}
 	return nil, nil
 }

@@ -91,7 +91,8 @@ type ScanSummary struct {
 	Rules    string   `json:"rules"`
 	Blocking int      `json:"blocking"`
 	Complete bool     `json:"complete"`
-	Accepted []string `json:"accepted,omitempty"` // rules whose findings a person took
+	Accepted []string `json:"accepted,omitempty"` // rules that spoke, and whose findings were taken
+	Disabled []string `json:"disabled,omitempty"` // rules that were left out
 }
 
 const provenanceFormat = 1

@@ -113,7 +113,7 @@ func lintNested(r *lintRun) {
 			return fs.SkipAll
 		}
 		switch {
-		case err != nil, e.IsDir() && (treeLeftOut(e.Name()) || strings.Count(p, "/") >= r.o.Limits.TreeDepth):
+		case err != nil, e.IsDir() && (LeftOut(e.Name()) || strings.Count(p, "/") >= r.o.Limits.TreeDepth):
 			return fs.SkipDir
 		case !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") && p != e.Name():
 			r.add("nested_skill", LevelInfo, 1, 1, "not a skill of its own", "%q lies inside this skill", p)

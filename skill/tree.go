@@ -79,9 +79,9 @@ func TreeDigestWithin(ctx context.Context, fsys fs.FS, l limits.Skill) (Digest, 
 	return w.tree.Digest(), w.tree, nil
 }
 
-// treeLeftOut are names that never count: history, and files that file browsers,
-// installers and deft itself leave behind.
-func treeLeftOut(name string) bool {
+// LeftOut reports whether a name is one of those that no tree digest covers: history, and
+// files that file browsers, installers and deft itself leave behind.
+func LeftOut(name string) bool {
 	switch name {
 	case ".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", ".deft-skill.json", ".minara-skill.json":
 		return true
@@ -120,7 +120,7 @@ func (w *treeWalk) dir(p, real string, open []string) error {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		if treeLeftOut(e.Name()) {
+		if LeftOut(e.Name()) {
 			continue
 		}
 		if w.seen++; w.seen > 2*w.limits.TreeFiles {

@@ -134,7 +134,7 @@ func packageFiles(fsys fs.FS, dir string, most int) []string {
 		switch {
 		case err != nil:
 			return fs.SkipDir
-		case e.IsDir() && treeLeftOut(e.Name()):
+		case e.IsDir() && LeftOut(e.Name()):
 			return fs.SkipDir
 		case len(files) >= most:
 			return fs.SkipAll

@@ -22,6 +22,8 @@ type Options struct {
 type Scanner struct {
 	set   *ruleSet
 	built []builtRule
+
+	disabled []string
 }
 
 // New reads and compiles the rules. A rule that breaks the form is an error that names
@@ -39,7 +41,7 @@ func New(o Options) (*Scanner, error) {
 	}
 	disable := slices.Compact(slices.Sorted(slices.Values(o.Disable)))
 	l.sum = append(l.sum, o.Release...)
-	s := &Scanner{}
+	s := &Scanner{disabled: disable}
 	if s.set, err = l.build(disable); err != nil {
 		return nil, err
 	}
@@ -88,12 +90,27 @@ func (s *Scanner) speaks(id, text string) bool {
 // digest and this.
 func (s *Scanner) Rules() string { return s.set.digest }
 
+// Disabled returns the ids of the rules that are left out, sorted.
+func (s *Scanner) Disabled() []string { return slices.Clone(s.disabled) }
+
 // ScanOptions bound one scan.
 type ScanOptions struct {
 	Leave  []string       // paths below the tree that are not part of it
 	Only   string         // the one name at the top that is looked at; "" = all
+	Part   Part           // which files are looked at
 	Limits limits.Hazards // zero = defaults
 }
+
+// Part says which files of a tree are looked at. A result that is kept by a tree's digest
+// holds for the files that the digest covers and for no others.
+type Part int
+
+// The parts. Covered and Uncovered together are Whole.
+const (
+	Whole     Part = iota
+	Covered        // the files that a tree digest covers
+	Uncovered      // those that it leaves out; see skill.LeftOut
+)
 
 // Result is what was found in one tree. It is no verdict: a tree without findings is one
 // in which these rules found nothing, in the files that were read.
@@ -110,7 +127,7 @@ type Result struct {
 // followed, special files are not opened, archives are looked into. A file that can't
 // be read makes the result partial and is no error; the error is that of ctx.
 func (s *Scanner) Scan(ctx context.Context, fsys fs.FS, o ScanOptions) (Result, error) {
-	t := &tree{scan: s, fsys: fsys, limits: o.Limits.WithDefaults(), leave: o.Leave, only: o.Only, folded: map[string]string{}}
+	t := &tree{scan: s, fsys: fsys, limits: o.Limits.WithDefaults(), leave: o.Leave, only: o.Only, part: o.Part, folded: map[string]string{}}
 	t.result = Result{Complete: true, Rules: s.set.digest, Findings: []Finding{}}
 	within, cancel := context.WithTimeout(ctx, t.limits.Time)
 	defer cancel()
@@ -123,12 +140,27 @@ func (s *Scanner) Scan(ctx context.Context, fsys fs.FS, o ScanOptions) (Result, 
 		t.partial(t.at("."), "ST107", fmt.Sprintf("more than %s", t.limits.Time))
 	}
 	t.undeclared()
-	return t.finish(), nil
+	t.result.finish()
+	return t.result, nil
+}
+
+// With returns what two parts of one tree gave, by the same rules.
+func (r Result) With(s Result) Result {
+	r.Complete = r.Complete && s.Complete
+	r.FilesRead += s.FilesRead
+	r.FilesSkipped += s.FilesSkipped
+	r.Findings = append(slices.Clip(r.Findings), s.Findings...)
+	r.finish()
+	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool { // of a folder that both parts went through
+		return a.File == b.File && a.Line == b.Line && a.Rule == b.Rule && a.Evidence == b.Evidence
+	})
+	r.finish()
+	return r
 }
 
 // finish orders the findings and counts.
-func (t *tree) finish() Result {
-	r := &t.result
+func (r *Result) finish() {
+	r.Blocking = 0
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if c := strings.Compare(a.File, b.File); c != 0 {
 			return c
@@ -143,5 +175,4 @@ func (t *tree) finish() Result {
 			r.Blocking++
 		}
 	}
-	return *r
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/deftskills/deft/internal/fold"
 	"github.com/deftskills/deft/internal/limits"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/skill"
 )
 
 // tree is one scan while it runs.
@@ -25,6 +26,7 @@ type tree struct {
 	limits  limits.Hazards
 	leave   []string
 	only    string
+	part    Part
 	folded  map[string]string // folded path → path as found
 	entries int
 	bytes   int64
@@ -67,7 +69,7 @@ func (t *tree) dir(p string, depth int) {
 		if t.over || t.ctx.Err() != nil {
 			return
 		}
-		if leftOut(e.Name()) || slices.Contains(t.leave, name) || depth == 0 && t.only != "" && name != t.only {
+		if leftOut(e.Name()) || slices.Contains(t.leave, name) || depth == 0 && t.only != "" && name != t.only || t.elsewhere(name, e) {
 			continue
 		}
 		if t.entries++; t.entries > t.limits.Entries {
@@ -78,6 +80,17 @@ func (t *tree) dir(p string, depth int) {
 		}
 		t.entry(name, e, depth)
 	}
+}
+
+// elsewhere reports whether an entry is of the part that is not looked at.
+func (t *tree) elsewhere(name string, e fs.DirEntry) bool {
+	switch t.part {
+	case Covered:
+		return skill.LeftOut(e.Name())
+	case Uncovered:
+		return !e.IsDir() && !slices.ContainsFunc(strings.Split(name, "/"), skill.LeftOut)
+	}
+	return false
 }
 
 func cause(err error) string {

@@ -330,6 +330,9 @@ func (r *run) added(doc addJSON) error {
 			if slices.Contains(askedAbout, ref.Code) && r.person() == nil {
 				r.hintf("hint: %s", r.words.Say("hint.yes"))
 			}
+			if ref.Code == "scan_blocked" {
+				r.hintf("hint: %s", r.words.Say("hint.accept"))
+			}
 		}
 		if doc.Written {
 			r.hintf("%s", r.words.Say("add.untrusted"))

@@ -19,7 +19,6 @@ import (
 	"github.com/deftskills/deft/install/archive"
 	"github.com/deftskills/deft/install/fetch"
 	"github.com/deftskills/deft/install/licence"
-	"github.com/deftskills/deft/install/scan"
 	"github.com/deftskills/deft/internal/lockfile"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
@@ -106,7 +105,7 @@ func (r *run) chosenAgents(names []string) ([]install.Agent, error) {
 }
 
 func (r *run) installer() (*install.Installer, error) {
-	scanner, err := scan.New(scan.Options{})
+	scanner, err := r.scanner(nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +121,7 @@ func (r *run) installer() (*install.Installer, error) {
 		Trees:   blobs.Trees{Path: filepath.Join(r.dirs.Data, "trees")},
 		State:   r.dirs.State,
 		Program: "deft " + build().Version,
-		Scanner: scanner, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: reserved, Now: r.proc.Now,
+		Scanner: scanner, Policy: r.scanPolicy(), Scans: keptScans{r}, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: reserved, Now: r.proc.Now,
 		Recorder: installRecord{r},
 	}), nil
 }
@@ -201,7 +200,7 @@ func reasonExit(code string) Exit {
 // answers puts the questions of a plan to the person.
 func (r *run) answers() install.Answers {
 	return install.Answers{Accept: func(_ context.Context, it install.Item, ask install.Reason) (bool, error) {
-		if r.writing.yes {
+		if r.writing.yes && ask.Code != "scan_blocked" { // what blocks is taken rule by rule
 			return true, nil
 		}
 		p := r.person()

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -55,6 +54,7 @@ type targetJSON struct {
 	FilesRead    int            `json:"files_read"`
 	FilesSkipped int            `json:"files_skipped"`
 	Findings     []scan.Finding `json:"findings"`
+	Reused       bool           `json:"reused"` // found before in the same files by the same rules
 }
 
 // scanTarget is a tree before it is looked at.
@@ -64,36 +64,28 @@ type scanTarget struct {
 }
 
 func (r *run) scan(ctx context.Context, o scanFlags, args []string) error {
-	var more []fs.FS
-	for _, dir := range o.rules {
-		path := r.abs(dir)
-		if st, err := os.Stat(path); err != nil || !st.IsDir() {
-			return usage("--rules %s: no directory", dir).hinted("hint.see_help", "scan")
-		}
-		more = append(more, os.DirFS(path))
-	}
-	s, err := scan.New(scan.Options{Rules: more, Disable: o.disable})
+	s, err := r.scanner(o.rules, o.disable)
 	if err != nil {
-		return usage("%s", err).hinted("hint.see_help", "scan")
+		return err
 	}
-	doc := scanJSON{Targets: []targetJSON{}, Rules: s.Rules(), Disabled: append([]string{}, o.disable...)}
+	doc := scanJSON{Targets: []targetJSON{}, Rules: s.Rules(), Disabled: append([]string{}, s.Disabled()...)}
 	for _, arg := range args {
 		targets, err := r.scanTargets(arg)
 		if err != nil {
 			return err
 		}
 		for _, t := range targets {
-			res, digest, err := r.scanOne(ctx, s, t)
+			res, err := r.scanOne(ctx, s, t)
 			if err != nil {
 				return err
 			}
-			doc.Targets = append(doc.Targets, targetJSON{t.shown, digest, res.Complete, res.FilesRead, res.FilesSkipped, res.Findings})
+			doc.Targets = append(doc.Targets, targetJSON{t.shown, res.digest, res.Complete, res.FilesRead, res.FilesSkipped, res.Findings, res.reused})
 			doc.Blocking += res.Blocking
 			if !res.Complete {
 				r.note(Partial)
 			}
 			if !r.globals.json {
-				r.showScan(t.shown, res)
+				r.showScan(t.shown, res.Result)
 			}
 		}
 	}
@@ -147,27 +139,6 @@ func osReason(err error) string {
 	return err.Error()
 }
 
-// scanOne looks at one tree, opened so that nothing outside it can be reached.
-func (r *run) scanOne(ctx context.Context, s *scan.Scanner, t scanTarget) (scan.Result, skill.Digest, error) {
-	root, err := os.OpenRoot(t.dir)
-	if err != nil {
-		return scan.Result{}, "", fmt.Errorf("%s: %s", t.shown, osReason(err))
-	}
-	defer root.Close()
-	res, err := s.Scan(ctx, root.FS(), t.options)
-	if err != nil {
-		return res, "", err
-	}
-	if t.options.Only != "" || len(t.options.Leave) > 0 {
-		return res, "", nil
-	}
-	digest, _, err := skill.TreeDigest(ctx, root.FS())
-	if err != nil {
-		digest = "" // the scan has named what is in the way
-	}
-	return res, digest, ctx.Err()
-}
-
 // scanColor is the colour of a level.
 func scanColor(l scan.Level) safetext.Style {
 	switch l {
@@ -212,28 +183,3 @@ func (r *run) showScan(shown string, res scan.Result) {
 	}
 	r.out.Printf("%s: %s\n", shown, line)
 }
-
-// scanOfCode tells what the scanner finds in a skill that is about to be granted.
-func (r *run) scanOfCode(ctx context.Context, name, dir string) {
-	if dir == "" || r.globals.json {
-		return
-	}
-	s, err := scan.New(scan.Options{})
-	if err != nil {
-		return
-	}
-	res, _, err := r.scanOne(ctx, s, scanTarget{shown: name, dir: dir})
-	if err != nil {
-		return
-	}
-	r.err.Printf("  %s\n", r.words.Say("scan.trust", res.Blocking, len(res.Findings)-res.Blocking, res.FilesRead, res.FilesSkipped))
-	told := 0
-	for _, f := range slices.Backward(res.Findings) {
-		if f.Level == scan.Block && told < maxTold {
-			told++
-			r.err.Printf("    %s:%d: %s (%s): %s\n", f.File, f.Line, f.Why, f.Rule, f.Evidence)
-		}
-	}
-}
-
-const maxTold = 5 // blocking findings that a question of trust shows; deft scan shows all

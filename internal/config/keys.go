@@ -122,6 +122,7 @@ type Config struct {
 	Web         Web      // web
 	Scenarios   Scenarios
 	Install     Install // install
+	Scan        Scan    // scan
 	Placement   string  // placement: where tools run; "" = local
 	Computer    string  // computer.backend: the same, in dialect minara
 	Hooks       []HookList
@@ -137,7 +138,7 @@ type Config struct {
 // New returns the defaults.
 func New() *Config {
 	return &Config{
-		Tuning: defaultTuning(), External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
+		Tuning: defaultTuning(), Scan: defaultScan(), External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
 		Roots: map[string]Switch{}, Profiles: map[string]Profile{}, Models: map[string]Provider{}, Secrets: map[string]map[string]Secret{}, from: map[string]From{},
 	}
 }
@@ -190,7 +191,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, Setting{Key: "scenarios.enabled", Value: c.Scenarios.Enabled}, Setting{Key: "scenarios.model", Value: c.Scenarios.Model})
 	values = append(values, Setting{Key: "placement", Value: c.Placement}, Setting{Key: "computer.backend", Value: c.Computer})
 	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
-	values = append(values, c.Install.settings()...)
+	values = append(append(values, c.Install.settings()...), c.Scan.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}

@@ -227,6 +227,7 @@ func (l *loader) keys() table {
 		"mcp":       l.mcp,
 		"web":       l.webKeys,
 		"install":   l.installKeys,
+		"scan":      l.scanKeys,
 		"telemetry": sub(table{"content": l.boolean(&c.Content)}),
 
 		"scenarios": sub(table{"enabled": l.boolean(&c.Scenarios.Enabled), "model": l.boolean(&c.Scenarios.Model)}),
