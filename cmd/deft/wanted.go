@@ -5,7 +5,6 @@ package main
 // Libraries that parts of the program will use; the tag keeps them in go.mod until then.
 import (
 	_ "aead.dev/minisign"
-	_ "github.com/go-git/go-git/v5"
 	_ "github.com/johannesboyne/gofakes3"
 	_ "github.com/minio/minio-go/v7"
 )

@@ -6,6 +6,11 @@
 // but a private temporary folder. Nothing fetched is run: no hook, filter, submodule or
 // script of a repository, since nothing is ever checked out.
 //
-// To change how git is called open git.go; how its objects become files, tree.go; the
-// rules of https, http.go.
+// Repositories are read with the git program where there is one of version 2.30 or later,
+// else without one, by the same steps; tests run through both.
+//
+// To change how git is called open git.go; how objects become files, tree.go; the
+// rules of https, http.go. Without the program: the steps are in without.go, servers in
+// wire.go and ssh.go, what a server sends in pack.go, repositories of this machine in
+// folder.go.
 package fetch

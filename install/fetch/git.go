@@ -19,9 +19,10 @@ import (
 	"github.com/deftskills/deft/internal/dialled"
 )
 
-// Git fetches repositories with the git program.
+// Git fetches repositories: with the git program, or without one where there is none that
+// is new enough.
 type Git struct {
-	Program string                   // absolute path of git, 2.30 or later
+	Program string                   // absolute path of git; "" = there is none
 	Env     func(name string) string // of the process, of which git gets only what it needs
 	Private []string                 // hosts, or host:port, that may lie in a private network
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -55,7 +56,10 @@ func (g *Git) Refs(ctx context.Context, address string) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := g.run(ctx, "", pinned, "ls-remote", "--", address)
+	if !g.capable(ctx) {
+		return g.refsWithout(ctx, address, pinned)
+	}
+	out, err := g.run(ctx, "", pinned.settings(), "ls-remote", "--", address)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +104,14 @@ func (g *Git) Fetch(ctx context.Context, address, ref, commit string, keep func(
 	l := g.Limits.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, l.Time)
 	defer cancel()
-	pinned, err := g.pin(ctx, address)
+	at, err := g.pin(ctx, address)
 	if err != nil {
 		return Fetched{}, err
 	}
+	if !g.capable(ctx) {
+		return g.fetchWithout(ctx, address, ref, commit, at, keep, l)
+	}
+	pinned := at.settings()
 	repo, err := os.MkdirTemp(g.Temp, "deft-git-")
 	if err != nil {
 		return Fetched{}, fmt.Errorf("git: %w", err)
@@ -173,19 +181,56 @@ func sizeOf(dir string) (n int64) {
 	return n
 }
 
-// pin resolves the host of an https address, refuses one in a private network, and
-// returns the settings that have git dial exactly what was looked at.
-func (g *Git) pin(ctx context.Context, address string) ([]string, error) {
+// oldest is the first version of git that knows all settings that are relied on.
+var oldest = [2]int{2, 30}
+
+// capable reports whether there is a git program, and one that is new enough.
+func (g *Git) capable(ctx context.Context) bool {
+	if g.Program == "" {
+		return false
+	}
+	cmd := exec.CommandContext(ctx, g.Program, "version")
+	cmd.Env = g.environment("")
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.Output()
+	var major, minor int
+	if _, bad := fmt.Sscanf(string(out), "git version %d.%d", &major, &minor); err != nil || bad != nil {
+		return false
+	}
+	return major > oldest[0] || major == oldest[0] && minor >= oldest[1]
+}
+
+// pinned is a host with the addresses that were looked at; without any, the host may be
+// dialled by its name.
+type pinned struct {
+	host, port string
+	addrs      []netip.Addr
+}
+
+// settings have git dial exactly what was looked at.
+func (p pinned) settings() []string {
+	if len(p.addrs) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, a := range p.addrs {
+		texts = append(texts, a.String())
+	}
+	return []string{"-c", "http.curloptResolve=" + p.host + ":" + p.port + ":" + strings.Join(texts, ",")}
+}
+
+// pin resolves the host of an https address and refuses one in a private network.
+func (g *Git) pin(ctx context.Context, address string) (pinned, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, nil // ssh asks its own configuration where to go
+		return pinned{}, nil // ssh asks its own configuration where to go
 	}
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
 	}
 	if dialled.Listed(g.Private, net.JoinHostPort(u.Hostname(), port)) {
-		return nil, nil
+		return pinned{}, nil
 	}
 	resolve := g.Resolve
 	if resolve == nil {
@@ -195,16 +240,16 @@ func (g *Git) pin(ctx context.Context, address string) ([]string, error) {
 	}
 	addrs, err := resolve(ctx, u.Hostname())
 	if err != nil || len(addrs) == 0 {
-		return nil, fmt.Errorf("%w: %s has no address: %w", ErrUnreachable, u.Hostname(), err)
+		return pinned{}, fmt.Errorf("%w: %s has no address: %w", ErrUnreachable, u.Hostname(), err)
 	}
-	var texts []string
+	p := pinned{host: u.Hostname(), port: port}
 	for _, a := range addrs {
 		if !dialled.Public(a) {
-			return nil, fmt.Errorf("%w: %s resolves to %s", ErrPrivate, u.Hostname(), a.Unmap())
+			return pinned{}, fmt.Errorf("%w: %s resolves to %s", ErrPrivate, u.Hostname(), a.Unmap())
 		}
-		texts = append(texts, a.Unmap().String())
+		p.addrs = append(p.addrs, a.Unmap())
 	}
-	return []string{"-c", "http.curloptResolve=" + u.Hostname() + ":" + port + ":" + strings.Join(texts, ",")}, nil
+	return p, nil
 }
 
 // tokens answer for their own host alone.
@@ -234,18 +279,25 @@ func (g *Git) environment(address string) []string {
 			env = append(env, name+"="+v)
 		}
 	}
+	if host, header := g.authorization(address); header != "" {
+		// The value stays out of the arguments, which any process may read.
+		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.https://"+host+"/.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: "+header)
+	}
+	return env
+}
+
+// authorization is what the environment has for the host of an address, "" for none.
+func (g *Git) authorization(address string) (host, header string) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" {
-		return env
+	if err != nil || u.Scheme != "https" || g.Env == nil {
+		return "", ""
 	}
 	for _, name := range tokens[u.Hostname()] {
 		if v := g.Env(name); v != "" && !strings.ContainsAny(v, "\r\n") {
-			// The value stays out of the arguments, which any process may read.
-			return append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.https://"+u.Host+"/.extraHeader",
-				"GIT_CONFIG_VALUE_0=Authorization: Basic "+basic("x-access-token", v))
+			return u.Host, "Basic " + basic("x-access-token", v)
 		}
 	}
-	return env
+	return "", ""
 }
 
 // run starts git with its own argument list, never a shell.

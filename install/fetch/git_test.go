@@ -51,16 +51,30 @@ func serve(t *testing.T) *repository {
 	}
 	server := httptest.NewTLSServer(backend)
 	t.Cleanup(server.Close)
-	ca := filepath.Join(root, "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ca := certificate(t, server)
 	r.url = server.URL + "/team/repo/.git"
 	r.git = &fetch.Git{
 		Program: git, Env: func(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] },
 		Private: []string{strings.TrimPrefix(server.URL, "https://")}, Temp: t.TempDir(), CA: ca,
 	}
 	return r
+}
+
+// certificate is the file of a server's certificate.
+func certificate(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// engines are both ways to read a repository.
+func (r *repository) engines() map[string]*fetch.Git {
+	without := *r.git
+	without.Program = ""
+	return map[string]*fetch.Git{"program": r.git, "without": &without}
 }
 
 func (r *repository) run(args ...string) string {
@@ -134,35 +148,46 @@ func TestACommitComesOutAsItsFiles(t *testing.T) {
 	r.write("skills/a/SKILL.md", "---\nname: a\n---\nsecond\n", 0o644)
 	second := r.commit()
 
-	refs, err := r.git.Refs(t.Context(), r.url)
-	if err != nil {
-		t.Fatal(err)
+	for name, g := range r.engines() {
+		t.Run(name, func(t *testing.T) {
+			commitComesOut(t, g, r, first, second)
+		})
 	}
-	got := fmt.Sprint(refs)
-	for _, want := range []string{"{HEAD " + second, "{main " + second, "{feature/x " + first, "{v1 " + first} {
-		if !strings.Contains(got, want) {
-			t.Errorf("refs %s: no %s", got, want)
+}
+
+func commitComesOut(t *testing.T, g *fetch.Git, r *repository, first, second string) {
+	t.Helper()
+	for _, address := range []string{r.url, r.dir} {
+		refs, err := g.Refs(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	whole, err := r.git.Fetch(t.Context(), r.url, "feature/x", first, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if whole.Commit != first || names(whole) != ".gitattributes big.dat skills/a/SKILL.md skills/a/raw.bin skills/a/run.sh* inside" {
-		t.Errorf("%s %s", whole.Commit, names(whole))
-	}
-	if codes(whole) != "fetch_lfs_pointer:big.dat fetch_link:outside" {
-		t.Errorf("notes %s", codes(whole))
-	}
-	part, err := r.git.Fetch(t.Context(), r.url, "main", second, func(p string) bool { return strings.HasPrefix(p, "skills/a/") })
-	if err != nil || names(part) != "skills/a/SKILL.md skills/a/raw.bin skills/a/run.sh*" || string(part.Files[0].Data) != "---\nname: a\n---\nsecond\n" || string(part.Files[1].Data) != "\x00\xff\n" {
-		t.Errorf("%s %v", names(part), err)
-	}
-	if _, err := r.git.Fetch(t.Context(), r.url, "nowhere", "nowhere", nil); !errors.Is(err, fetch.ErrNoRef) {
-		t.Errorf("a branch that is not there: %v", err)
-	}
-	if left, err := os.ReadDir(r.git.Temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
+		got := fmt.Sprint(refs)
+		for _, want := range []string{"{HEAD " + second, "{main " + second, "{feature/x " + first, "{v1 " + first} {
+			if !strings.Contains(got, want) {
+				t.Errorf("refs %s: no %s", got, want)
+			}
+		}
+		whole, err := g.Fetch(t.Context(), address, "feature/x", first, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole.Commit != first || names(whole) != ".gitattributes big.dat skills/a/SKILL.md skills/a/raw.bin skills/a/run.sh* inside" {
+			t.Errorf("%s %s", whole.Commit, names(whole))
+		}
+		if codes(whole) != "fetch_lfs_pointer:big.dat fetch_link:outside" {
+			t.Errorf("notes %s", codes(whole))
+		}
+		part, err := g.Fetch(t.Context(), address, "main", second, func(p string) bool { return strings.HasPrefix(p, "skills/a/") })
+		if err != nil || names(part) != "skills/a/SKILL.md skills/a/raw.bin skills/a/run.sh*" || string(part.Files[0].Data) != "---\nname: a\n---\nsecond\n" || string(part.Files[1].Data) != "\x00\xff\n" {
+			t.Errorf("%s %v", names(part), err)
+		}
+		if _, err := g.Fetch(t.Context(), address, "nowhere", "nowhere", nil); !errors.Is(err, fetch.ErrNoRef) {
+			t.Errorf("a branch that is not there: %v", err)
+		}
+		if left, err := os.ReadDir(g.Temp); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
 	}
 }
 
@@ -181,18 +206,22 @@ func TestNothingOfARepositoryIsRun(t *testing.T) {
 	for _, hook := range []string{"post-checkout", "post-merge", "reference-transaction", "post-index-change"} {
 		r.write(".git/hooks/"+hook, "#!/bin/sh\ntouch "+mark+"\n", 0o755)
 	}
-	for _, address := range []string{r.url, r.dir} {
-		f, err := r.git.Fetch(t.Context(), address, "main", "main", nil)
-		if err != nil || !strings.Contains(codes(f), "fetch_submodule:s") || !strings.Contains(names(f), "SKILL.md") {
-			t.Errorf("%s: %s %s %v", address, names(f), codes(f), err)
+	for name, g := range r.engines() {
+		for _, address := range []string{r.url, r.dir} {
+			f, err := g.Fetch(t.Context(), address, "main", "main", nil)
+			if err != nil || !strings.Contains(codes(f), "fetch_submodule:s") || !strings.Contains(names(f), "SKILL.md") {
+				t.Errorf("%s, %s: %s %s %v", name, address, names(f), codes(f), err)
+			}
 		}
 	}
 	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something of the repository ran: %v", err)
 	}
 	for _, bad := range []string{"ext::sh -c 'touch " + mark + "'", "--upload-pack=touch " + mark, "fd::7"} {
-		if _, err := r.git.Fetch(t.Context(), bad, "main", "main", nil); err == nil {
-			t.Errorf("%s: fetched", bad)
+		for name, g := range r.engines() {
+			if _, err := g.Fetch(t.Context(), bad, "main", "main", nil); err == nil {
+				t.Errorf("%s, %s: fetched", name, bad)
+			}
 		}
 	}
 	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
@@ -202,8 +231,9 @@ func TestNothingOfARepositoryIsRun(t *testing.T) {
 
 func TestAPrivateAddressIsNotDialled(t *testing.T) {
 	t.Parallel()
-	g := &fetch.Git{Program: program(t), Temp: t.TempDir()}
-	for _, a := range []string{"127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "::ffff:127.0.0.1", "100.64.0.1", "fd00::1", "64:ff9b::7f00:1"} {
+	g := &fetch.Git{Temp: t.TempDir()}
+	for n, a := range []string{"127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "::ffff:127.0.0.1", "100.64.0.1", "fd00::1", "64:ff9b::7f00:1"} {
+		g.Program = []string{"", program(t)}[n%2]
 		g.Resolve = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr(a)}, nil
 		}
@@ -219,7 +249,7 @@ func TestGitDialsTheAddressThatWasLookedAt(t *testing.T) {
 	t.Parallel()
 	said := filepath.Join(t.TempDir(), "said")
 	stand := filepath.Join(t.TempDir(), "git")
-	if err := os.WriteFile(stand, []byte("#!/bin/sh\necho \"$@\" >"+said+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(stand, []byte("#!/bin/sh\n[ \"$1\" != version ] || exec echo git version 2.30.0\necho \"$@\" >"+said+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
@@ -244,14 +274,12 @@ func TestARedirectOfARepositoryIsNotFollowed(t *testing.T) {
 	r.commit()
 	redirect := httptest.NewTLSServer(http.RedirectHandler(r.url+"/info/refs?service=git-upload-pack", http.StatusFound))
 	defer redirect.Close()
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: redirect.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := *r.git
-	g.CA, g.Private = ca, append(g.Private, strings.TrimPrefix(redirect.URL, "https://"))
-	if _, err := g.Refs(t.Context(), redirect.URL+"/team/repo/.git"); !errors.Is(err, fetch.ErrUnreachable) {
-		t.Errorf("%v", err)
+	ca := certificate(t, redirect)
+	for name, g := range r.engines() {
+		g.CA, g.Private = ca, append(g.Private, strings.TrimPrefix(redirect.URL, "https://"))
+		if _, err := g.Refs(t.Context(), redirect.URL+"/team/repo/.git"); !errors.Is(err, fetch.ErrUnreachable) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -263,10 +291,13 @@ func TestARepositoryThatIsTooLargeIsRefused(t *testing.T) {
 	}
 	commit := r.commit()
 	for what, l := range map[string]fetch.Limits{"files": {Entries: 4}, "bytes": {Bytes: 4000}} {
-		g := *r.git
-		g.Limits = l
-		if _, err := g.Fetch(t.Context(), r.url, "main", commit, nil); !errors.Is(err, fetch.ErrLimit) {
-			t.Errorf("%s: %v", what, err)
+		for name, g := range r.engines() {
+			g.Limits = l
+			for _, address := range []string{r.url, r.dir} {
+				if _, err := g.Fetch(t.Context(), address, "main", commit, nil); !errors.Is(err, fetch.ErrLimit) {
+					t.Errorf("%s, %s, %s: %v", name, address, what, err)
+				}
+			}
 		}
 	}
 }

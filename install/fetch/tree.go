@@ -49,29 +49,53 @@ func (g *Git) export(ctx context.Context, repo string, keep func(string) bool, l
 	if err != nil {
 		return err
 	}
-	var wanted []object
-	paths := &archive.Paths{Depth: maxDepth}
+	c := newChoice(keep, l)
 	for line := range strings.SplitSeq(string(out), "\x00") {
-		o, ok := objectOf(line)
-		if !ok || keep != nil && !keep(o.path) {
-			continue
-		}
-		if len(wanted) == l.Entries {
-			return fmt.Errorf("%w: more than %d files", ErrLimit, l.Entries)
-		}
-		switch o.mode {
-		case "100644", "100755", "120000":
-			if err := paths.Add(o.path, false); err != nil {
-				// It may lie far from what is wanted: whoever takes this folder refuses it.
-				f.Notes = append(f.Notes, Note{NoteBadPath, o.path, err.Error()})
-				continue
+		if o, ok := objectOf(line); ok {
+			if err := c.add(o, f); err != nil {
+				return err
 			}
-			wanted = append(wanted, o)
-		case "160000":
-			f.Notes = append(f.Notes, Note{NoteSubmodule, o.path, "a submodule; it is not followed"})
 		}
 	}
-	return g.contents(ctx, repo, wanted, l, f)
+	return g.contents(ctx, repo, c.wanted, f)
+}
+
+// choice gathers the entries of a tree that are wanted.
+type choice struct {
+	keep   func(path string) bool // nil = every one
+	limits Limits
+	paths  archive.Paths
+	wanted []object
+	total  int64 // bytes of wanted
+}
+
+func newChoice(keep func(string) bool, l Limits) *choice {
+	return &choice{keep: keep, limits: l, paths: archive.Paths{Depth: maxDepth}}
+}
+
+// add takes an entry, or leaves it out with a note.
+func (c *choice) add(o object, f *Fetched) error {
+	if c.keep != nil && !c.keep(o.path) {
+		return nil
+	}
+	if len(c.wanted) == c.limits.Entries {
+		return fmt.Errorf("%w: more than %d files", ErrLimit, c.limits.Entries)
+	}
+	switch o.mode {
+	case "100644", "100755", "120000":
+		if err := c.paths.Add(o.path, false); err != nil {
+			// It may lie far from what is wanted: whoever takes this folder refuses it.
+			f.Notes = append(f.Notes, Note{NoteBadPath, o.path, err.Error()})
+			return nil
+		}
+		if c.total += o.size; c.total > c.limits.bytes(gitBytes) {
+			return fmt.Errorf("%w: the files have more than %d bytes", ErrLimit, c.limits.bytes(gitBytes))
+		}
+		c.wanted = append(c.wanted, o)
+	case "160000":
+		f.Notes = append(f.Notes, Note{NoteSubmodule, o.path, "a submodule; it is not followed"})
+	}
+	return nil
 }
 
 // maxDepth is deeper than any skill may lie in a repository, with its own folders.
@@ -92,13 +116,7 @@ func objectOf(line string) (object, bool) {
 }
 
 // contents asks git for every object in turn.
-func (g *Git) contents(ctx context.Context, repo string, wanted []object, l Limits, f *Fetched) error {
-	total := int64(0)
-	for _, o := range wanted {
-		if total += o.size; total > l.bytes(gitBytes) {
-			return fmt.Errorf("%w: the files have more than %d bytes", ErrLimit, l.bytes(gitBytes))
-		}
-	}
+func (g *Git) contents(ctx context.Context, repo string, wanted []object, f *Fetched) error {
 	var ask bytes.Buffer
 	for _, o := range wanted {
 		ask.WriteString(o.id + "\n")
@@ -112,7 +130,8 @@ func (g *Git) contents(ctx context.Context, repo string, wanted []object, l Limi
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("git: %w", err)
 	}
-	err = readObjects(bufio.NewReaderSize(pipe, 256<<10), wanted, f)
+	in := bufio.NewReaderSize(pipe, 256<<10)
+	err = f.take(wanted, func(o object) ([]byte, error) { return nextObject(in, o) })
 	if err != nil {
 		_ = cmd.Cancel()
 	}
@@ -127,23 +146,33 @@ func waitFor(end, before error) error {
 	return fmt.Errorf("git cat-file: %w", end)
 }
 
-func readObjects(in *bufio.Reader, wanted []object, f *Fetched) error {
+// nextObject reads what git prints of one object.
+func nextObject(in *bufio.Reader, o object) ([]byte, error) {
+	head, err := in.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	if head != fmt.Sprintf("%s blob %d\n", o.id, o.size) {
+		return nil, fmt.Errorf("%w: %s: git says %q", ErrUnreachable, o.path, strings.TrimSpace(head))
+	}
+	data := make([]byte, o.size)
+	if _, err := io.ReadFull(in, data); err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	if _, err := in.Discard(1); err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	return data, nil
+}
+
+// take reads every object in turn and makes files of them.
+func (f *Fetched) take(wanted []object, read func(object) ([]byte, error)) error {
 	links := map[string]string{}
 	files := map[string]int{}
 	for _, o := range wanted {
-		head, err := in.ReadString('\n')
+		data, err := read(o)
 		if err != nil {
-			return fmt.Errorf("git cat-file: %w", err)
-		}
-		if head != fmt.Sprintf("%s blob %d\n", o.id, o.size) {
-			return fmt.Errorf("%w: %s: git says %q", ErrUnreachable, o.path, strings.TrimSpace(head))
-		}
-		data := make([]byte, o.size)
-		if _, err := io.ReadFull(in, data); err != nil {
-			return fmt.Errorf("git cat-file: %w", err)
-		}
-		if _, err := in.Discard(1); err != nil {
-			return fmt.Errorf("git cat-file: %w", err)
+			return err
 		}
 		if o.mode == "120000" {
 			links[o.path] = string(data)

@@ -137,8 +137,9 @@ func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 		f.HTTP.CA = x509.NewCertPool()
 		f.HTTP.CA.AppendCertsFromPEM(pem)
 	}
+	f.Git = &fetch.Git{Env: r.env, Private: c.PrivateHosts, CA: c.CAFile}
 	if git, err := lookPath(r.env("PATH"), "git"); err == nil {
-		f.Git = &fetch.Git{Program: git, Env: r.env, Private: c.PrivateHosts, CA: c.CAFile}
+		f.Git.Program = git
 	}
 	return f, nil
 }
