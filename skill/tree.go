@@ -71,7 +71,18 @@ func TreeDigest(ctx context.Context, fsys fs.FS) (Digest, Tree, error) {
 // TreeDigestWithin is TreeDigest with bounds of the caller's; zero fields of l mean
 // the defaults.
 func TreeDigestWithin(ctx context.Context, fsys fs.FS, l limits.Skill) (Digest, Tree, error) {
-	w := treeWalk{ctx: ctx, fsys: fsys, limits: l.WithDefaults(), folded: map[string]string{}}
+	return digestTree(ctx, fsys, l, nil)
+}
+
+// TreeFiles is TreeDigest that also hands the bytes of every file to keep, which may hold
+// on to them: what is digested is what is kept, also where another process writes. An
+// error of keep ends it.
+func TreeFiles(ctx context.Context, fsys fs.FS, keep func(e FileEntry, data []byte) error) (Digest, Tree, error) {
+	return digestTree(ctx, fsys, limits.Skill{}, keep)
+}
+
+func digestTree(ctx context.Context, fsys fs.FS, l limits.Skill, keep func(FileEntry, []byte) error) (Digest, Tree, error) {
+	w := treeWalk{ctx: ctx, fsys: fsys, limits: l.WithDefaults(), folded: map[string]string{}, keep: keep}
 	if err := w.dir(".", ".", []string{"."}); err != nil {
 		return "", nil, err
 	}
@@ -97,6 +108,7 @@ type treeWalk struct {
 	bytes  int64
 	seen   int               // entries looked at, so that links cannot multiply the work
 	folded map[string]string // folded path → path as found
+	keep   func(FileEntry, []byte) error
 }
 
 func treeErr(code, p, format string, args ...any) error {
@@ -179,7 +191,12 @@ func (w *treeWalk) file(p, real string) error {
 		return treeErr("tree_special", p, "changed while it was opened")
 	}
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, w.limits.TreeFile+1))
+	var to io.Writer = h
+	var data bytes.Buffer
+	if w.keep != nil {
+		to = io.MultiWriter(h, &data)
+	}
+	n, err := io.Copy(to, io.LimitReader(f, w.limits.TreeFile+1))
 	switch {
 	case err != nil:
 		return treeErr("file_unreadable", p, "file cannot be read: %v", osCause(err))
@@ -189,10 +206,14 @@ func (w *treeWalk) file(p, real string) error {
 	if w.bytes += n; w.bytes > w.limits.TreeBytes {
 		return treeErr("limit_tree", p, "more than %d bytes in all", w.limits.TreeBytes)
 	}
-	w.tree = append(w.tree, FileEntry{
+	e := FileEntry{
 		Path: fold.NFC(p), Size: n, Exec: info.Mode()&0o111 != 0,
 		Blob: Digest("sha256:" + hex.EncodeToString(h.Sum(nil))),
-	})
+	}
+	w.tree = append(w.tree, e)
+	if w.keep != nil {
+		return w.keep(e, data.Bytes())
+	}
 	return nil
 }
 

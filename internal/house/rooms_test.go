@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"catalog":          {"skill", "source", "registry"},
 	"gate":             {"skill"},
 	"store":            {"skill", "gate", "store/blobs"},
-	"store/storetest":  {"skill", "gate", "store"},
+	"store/storetest":  {"skill", "gate", "store", "store/blobs"},
 	"internal/pgtest":  {},        // servers for tests
 	"store/jobs":       {"store"}, // its tests make the schema
 	"httpapi":          {"skill", "route", "store/jobs"},

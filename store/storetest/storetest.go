@@ -30,7 +30,7 @@ func Run(t *testing.T, open func(t *testing.T, o store.Options) *store.Store) []
 
 // parts of the suite, each in the file named after it.
 func parts() []func(*Suite) {
-	return []func(*Suite){state, tenants, sessions, agents, record, changes, usage, versions}
+	return []func(*Suite){state, tenants, sessions, agents, record, changes, usage, versions, publishing}
 }
 
 // test runs f as a test of its own, with a Store on a new database.
