@@ -5,6 +5,4 @@ package main
 // Libraries that parts of the program will use; the tag keeps them in go.mod until then.
 import (
 	_ "aead.dev/minisign"
-	_ "github.com/johannesboyne/gofakes3"
-	_ "github.com/minio/minio-go/v7"
 )

@@ -29,7 +29,7 @@ func Names() []string {
 		"atomic.temp", "atomic.write", "atomic.rename", "atomic.dirsync",
 		"session.append", "session.sync", "session.save",
 		"memory.save", "agent.save", "scan.save", "usage.save",
-		"blob.put", "journal.write", "journal.clear", "install.stage", "install.verify", "install.provenance", "install.swap", "install.swapped",
+		"blob.put.temp", "blob.put.rename", "journal.write", "journal.clear", "install.stage", "install.verify", "install.provenance", "install.swap", "install.swapped",
 		"install.drop", "install.link", "install.symlink", "install.lock", "install.publiclock", "install.aside", "swap.between", "plugin.swap",
 		"publish.blobs", "publish.tx",
 	}

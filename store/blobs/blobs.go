@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +26,10 @@ var (
 	ErrDamaged = fmt.Errorf("blob_damaged: %w", source.ErrDamaged)
 	// ErrTooLarge is a blob over MaxSize.
 	ErrTooLarge = errors.New("blob_too_large")
+	// ErrUnavailable is a place of blobs that does not answer, or refuses.
+	ErrUnavailable = errors.New("blob_unavailable")
+	// ErrDSN is a text that names no place of blobs.
+	ErrDSN = errors.New("store_dsn")
 )
 
 // MaxSize is the most that one blob may have, in bytes.
@@ -40,7 +46,7 @@ type Store interface {
 	Has(ctx context.Context, d skill.Digest) (bool, error)
 	// Delete takes d away; false says that it was not there.
 	Delete(ctx context.Context, d skill.Digest) (bool, error)
-	// List returns up to n digests after one, in their order.
+	// List returns up to n digests after one, in their order; "" = from the first.
 	List(ctx context.Context, after skill.Digest, n int) ([]Info, error)
 }
 
@@ -51,35 +57,87 @@ type Info struct {
 	At     int64 // when it was put, microseconds UTC; 0 = unknown
 }
 
-// PutMany keeps every blob of a map. Each key is compared with its bytes first: none is
-// kept if one differs.
+// How many blobs PutMany and GetMany move at once.
+const putWidth, getWidth = 8, 16
+
+// PutMany keeps every blob of a map, eight at a time. Each key is compared with its bytes
+// first: none is kept if one differs or is too large.
 func PutMany(ctx context.Context, s Store, all map[skill.Digest][]byte) error {
 	for d, b := range all {
-		if skill.FileDigest(b) != d {
-			return fmt.Errorf("%w: %s", ErrDamaged, d)
+		if _, err := hexOf(d); err != nil {
+			return err
 		}
-	}
-	for _, b := range all {
-		if _, err := s.Put(ctx, b); err != nil {
+		if err := CheckSize(len(b)); err != nil {
+			return err
+		}
+		if _, err := verified(d, b); err != nil {
 			return err
 		}
 	}
-	return nil
+	return each(ctx, putWidth, maps.Values(all), func(ctx context.Context, b []byte) error {
+		_, err := s.Put(ctx, b)
+		return err
+	})
 }
 
-// GetMany returns those of a list that are there. A damaged one is an error.
+// each calls f for every value, width at a time. The first error ends the others.
+func each[T any](ctx context.Context, width int, all iter.Seq[T], f func(context.Context, T) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	free := make(chan struct{}, width)
+	for v := range all {
+		free <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-free }()
+			if err := f(ctx, v); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// GetMany returns those of a list that are there, asked for sixteen at a time. A damaged
+// one is an error that names it.
 func GetMany(ctx context.Context, s Store, list []skill.Digest) (map[skill.Digest][]byte, error) {
 	out := make(map[skill.Digest][]byte, len(list))
-	for _, d := range list {
+	var mu sync.Mutex
+	err := each(ctx, getWidth, slices.Values(list), func(ctx context.Context, d skill.Digest) error {
 		b, err := s.Get(ctx, d)
-		switch {
-		case err == nil:
-			out[d] = b
-		case !errors.Is(err, ErrMissing):
-			return nil, err
+		if errors.Is(err, ErrMissing) {
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out[d] = b
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// CheckDigest returns ErrDigest for a text that is no digest.
+func CheckDigest(d skill.Digest) error {
+	_, err := hexOf(d)
+	return err
+}
+
+// CheckSize returns ErrTooLarge for more bytes than one blob may have.
+func CheckSize(n int) error {
+	if n > MaxSize {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, n, MaxSize)
+	}
+	return nil
 }
 
 // hexOf is the 64 digits of a digest.
@@ -110,8 +168,11 @@ func NewMemory() *Memory { return &Memory{all: map[skill.Digest][]byte{}} }
 
 // Put implements Store.
 func (m *Memory) Put(ctx context.Context, b []byte) (skill.Digest, error) {
-	if len(b) > MaxSize {
-		return "", fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), MaxSize)
+	if err := CheckSize(len(b)); err != nil {
+		return "", err
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
 	}
 	d := skill.FileDigest(b)
 	m.mu.Lock()
@@ -119,7 +180,7 @@ func (m *Memory) Put(ctx context.Context, b []byte) (skill.Digest, error) {
 	if _, ok := m.all[d]; !ok {
 		m.all[d] = slices.Clone(b)
 	}
-	return d, ctx.Err()
+	return d, nil
 }
 
 // Get implements Store.
@@ -129,11 +190,14 @@ func (m *Memory) Get(ctx context.Context, d skill.Digest) ([]byte, error) {
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	b, ok := m.all[d]
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrMissing, d)
 	}
-	return slices.Clone(b), ctx.Err()
+	return append([]byte{}, b...), nil
 }
 
 // Has implements Store.
@@ -149,15 +213,26 @@ func (m *Memory) Has(ctx context.Context, d skill.Digest) (bool, error) {
 
 // Delete implements Store.
 func (m *Memory) Delete(ctx context.Context, d skill.Digest) (bool, error) {
-	ok, err := m.Has(ctx, d)
+	if _, err := hexOf(d); err != nil {
+		return false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	_, ok := m.all[d]
 	delete(m.all, d)
-	return ok, err
+	return ok, nil
 }
 
 // List implements Store.
 func (m *Memory) List(ctx context.Context, after skill.Digest, n int) ([]Info, error) {
+	if after != "" {
+		if _, err := hexOf(after); err != nil {
+			return nil, err
+		}
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var out []Info
@@ -167,5 +242,5 @@ func (m *Memory) List(ctx context.Context, after skill.Digest, n int) ([]Info, e
 		}
 	}
 	slices.SortFunc(out, func(a, b Info) int { return strings.Compare(string(a.Digest), string(b.Digest)) })
-	return out[:min(n, len(out))], ctx.Err()
+	return out[:max(0, min(n, len(out)))], ctx.Err()
 }

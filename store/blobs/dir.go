@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/internal/fault"
@@ -25,8 +24,8 @@ func (s *Dir) file(hex string) string { return filepath.Join(s.Path, "sha256", h
 
 // Put implements Store. A file that is there and damaged is replaced by the good bytes.
 func (s *Dir) Put(ctx context.Context, b []byte) (skill.Digest, error) {
-	if len(b) > MaxSize {
-		return "", fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), MaxSize)
+	if err := CheckSize(len(b)); err != nil {
+		return "", err
 	}
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -43,11 +42,14 @@ func (s *Dir) Put(ctx context.Context, b []byte) (skill.Digest, error) {
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		return "", fmt.Errorf("blob: %w", err)
 	}
-	if err := fault.Err("blob.put"); err != nil {
+	if err := fault.Err("blob.put.temp"); err != nil {
 		return "", fmt.Errorf("blob %s: %w", at, err)
 	}
 	if err := atomicfile.Write(at, b, 0o444); err != nil {
 		return "", fmt.Errorf("blob: %w", err)
+	}
+	if err := fault.Err("blob.put.rename"); err != nil {
+		return "", fmt.Errorf("blob %s: %w", at, err)
 	}
 	return d, nil
 }
@@ -69,11 +71,26 @@ func (s *Dir) Get(ctx context.Context, d skill.Digest) ([]byte, error) {
 		return nil, fmt.Errorf("blob: %w", err)
 	}
 	if b, err = verified(d, b); err != nil && s.Aside != "" {
-		if mkErr := os.MkdirAll(s.Aside, 0o700); mkErr == nil {
-			_ = os.Rename(s.file(hex), filepath.Join(s.Aside, "blob-"+hex))
-		}
+		return s.setAside(d, hex, err)
 	}
 	return b, err
+}
+
+// setAside moves the damaged file of d away. One that a Put has mended since comes back,
+// and is what d holds.
+func (s *Dir) setAside(d skill.Digest, hex string, damaged error) ([]byte, error) {
+	aside := filepath.Join(s.Aside, "blob-"+hex)
+	if os.MkdirAll(s.Aside, 0o700) != nil || os.Rename(s.file(hex), aside) != nil {
+		return nil, damaged
+	}
+	b, err := os.ReadFile(aside)
+	if err != nil || skill.FileDigest(b) != d {
+		return nil, damaged
+	}
+	if err := os.Rename(aside, s.file(hex)); err != nil {
+		return nil, fmt.Errorf("blob: %w", err)
+	}
+	return b, nil
 }
 
 // Has implements Store.
@@ -82,9 +99,12 @@ func (s *Dir) Has(ctx context.Context, d skill.Digest) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	_, err = os.Lstat(s.file(hex))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, ctx.Err()
+		return false, nil
 	}
 	return err == nil, err
 }
@@ -107,13 +127,25 @@ func (s *Dir) Delete(ctx context.Context, d skill.Digest) (bool, error) {
 
 // List implements Store.
 func (s *Dir) List(ctx context.Context, after skill.Digest, n int) ([]Info, error) {
-	from, _ := strings.CutPrefix(string(after), "sha256:")
+	from := ""
+	if after != "" {
+		var err error
+		if from, err = hexOf(after); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	heads, err := os.ReadDir(filepath.Join(s.Path, "sha256"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("blob: %w", err)
+	}
+	if n < 1 {
+		return nil, nil
 	}
 	var out []Info
 	for _, head := range heads {

@@ -1,0 +1,5 @@
+package s3test
+
+import "os/exec"
+
+func detach(*exec.Cmd) {}
