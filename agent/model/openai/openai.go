@@ -9,10 +9,6 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/agent/model"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/responses"
 )
 
 // API names one of the two.
@@ -37,11 +33,7 @@ type Options struct {
 }
 
 // Model is one model of one server. It is safe for concurrent use.
-type Model struct {
-	o         Options
-	chat      openai.ChatCompletionService
-	responses responses.ResponseService
-}
+type Model struct{ o Options }
 
 // New returns a Model. It makes no call.
 func New(o Options) *Model {
@@ -54,15 +46,8 @@ func New(o Options) *Model {
 	if o.Client == nil {
 		o.Client = http.DefaultClient
 	}
-	opts := []option.RequestOption{
-		option.WithBaseURL(o.BaseURL), option.WithHTTPClient(o.Client), option.WithMaxRetries(0),
-	}
-	if o.Key != "" {
-		opts = append(opts, option.WithAPIKey(o.Key))
-	}
-	// The services are made without the library's client, which would read the
-	// environment.
-	return &Model{o: o, chat: openai.NewChatCompletionService(opts...), responses: responses.NewResponseService(opts...)}
+	o.BaseURL = strings.TrimRight(o.BaseURL, "/") + "/"
+	return &Model{o: o}
 }
 
 // Info implements model.Model.
@@ -74,69 +59,67 @@ func (m *Model) Info() model.Info {
 func (m *Model) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if m.o.API == Responses {
-			stream := m.responses.NewStreaming(ctx, m.responseParams(r))
-			read(ctx, m.o.Key, stream, &responseReader{}, yield)
+			m.read(ctx, "responses", m.responseBody(r), &responseReader{}, yield)
 			return
 		}
-		stream := m.chat.NewStreaming(ctx, m.chatParams(r))
-		read(ctx, m.o.Key, stream, &chatReader{}, yield)
+		m.read(ctx, "chat/completions", m.chatBody(r), &chatReader{}, yield)
 	}
 }
 
 // eventReader turns the events of one stream into deltas. last returns what is left
 // to say at the end, and whether the step is whole.
-type eventReader[E any] interface {
-	event(E) ([]model.Delta, error)
+type eventReader interface {
+	event(data []byte) ([]model.Delta, error)
 	last() ([]model.Delta, bool)
 }
 
-func read[E any](ctx context.Context, secret string, stream *ssestream.Stream[E], r eventReader[E], yield func(model.Delta, error) bool) {
-	defer stream.Close()
-	begun := false
-	send := func(deltas []model.Delta, err error) bool {
+func (m *Model) read(ctx context.Context, path string, body any, r eventReader, yield func(model.Delta, error) bool) {
+	send := func(deltas []model.Delta) bool {
 		for _, d := range deltas {
 			if !yield(d, nil) {
 				return false
 			}
 		}
+		return true
+	}
+	begun := false
+	for data, err := range m.events(ctx, path, body) {
 		if err != nil {
-			yield(model.Delta{}, err)
+			yield(model.Delta{}, failure(ctx, err, begun, m.o.Key))
+			return
 		}
-		return err == nil
-	}
-	for stream.Next() {
 		begun = true
-		if !send(r.event(stream.Current())) {
+		deltas, err := r.event(data)
+		if !send(deltas) {
+			return
+		}
+		if err != nil {
+			var own *model.Error
+			if !errors.As(err, &own) {
+				own = failure(ctx, err, begun, m.o.Key)
+			}
+			yield(model.Delta{}, own)
 			return
 		}
 	}
-	if stream.Err() == nil && ctx.Err() == nil {
-		if deltas, whole := r.last(); whole {
-			send(deltas, nil)
-			return
-		}
+	if deltas, whole := r.last(); whole && ctx.Err() == nil {
+		send(deltas)
+		return
 	}
-	yield(model.Delta{}, failure(ctx, stream.Err(), begun, secret))
+	yield(model.Delta{}, failure(ctx, nil, begun, m.o.Key))
 }
 
 func failure(ctx context.Context, err error, begun bool, secret string) *model.Error {
-	var api *openai.Error
-	var within *ssestream.StreamError
+	var answer *statusError
+	var within *withinError
 	switch {
 	case ctx.Err() != nil:
-	case errors.As(err, &api):
-		message := api.Message
-		if message == "" {
-			message = bodyMessage(api.RawJSON())
-		}
-		e := model.FromStatus(api.StatusCode, nil, model.Oneline(message, secret))
-		if api.Response != nil {
-			e = model.FromStatus(api.StatusCode, api.Response.Header, model.Oneline(message, secret))
-		}
+	case errors.As(err, &answer):
+		e := model.FromStatus(answer.status, answer.header, model.Oneline(bodyMessage(answer.body), secret))
 		e.Err = err
 		return e
 	case errors.As(err, &within):
-		return fromCode(errorCode(within.Event.Data), model.Oneline(bodyMessage(string(within.Event.Data)), secret))
+		return fromCode(errorCode(within.data), model.Oneline(bodyMessage(string(within.data)), secret))
 	}
 	return model.FromTransport(ctx, err, begun)
 }
@@ -188,13 +171,13 @@ func fromCode(code, message string) *model.Error {
 	return model.FromStatus(status, nil, message)
 }
 
-// parameters decodes a tool's schema for the library, which takes a map.
-func parameters(schema json.RawMessage) map[string]any {
-	m := map[string]any{}
+// parameters is a tool's schema; these APIs want an object in any case.
+func parameters(schema json.RawMessage) json.RawMessage {
+	var m map[string]json.RawMessage
 	if json.Unmarshal(schema, &m) != nil || len(m) == 0 {
-		return map[string]any{"type": "object", "properties": map[string]any{}}
+		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return m
+	return schema
 }
 
 // system joins the blocks: these APIs cache prefixes by themselves and take no mark.

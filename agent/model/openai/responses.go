@@ -5,40 +5,64 @@ import (
 	"strings"
 
 	"github.com/deftskills/deft/agent/model"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 )
 
-func (m *Model) responseParams(r model.Request) responses.ResponseNewParams {
-	p := responses.ResponseNewParams{
-		Model: shared.ResponsesModel(m.o.Name),
-		// The conversation is ours; nothing of it is to stay on the server.
-		Store: openai.Bool(false),
-	}
-	if text := system(r.System); text != "" {
-		p.Instructions = openai.String(text)
-	}
-	bound := m.o.MaxOutput
+type responseRequest struct {
+	Model        string         `json:"model"`
+	Stream       bool           `json:"stream"`
+	Store        bool           `json:"store"` // false: the conversation is ours, nothing of it is to stay on the server
+	Instructions string         `json:"instructions,omitempty"`
+	MaxOutput    int            `json:"max_output_tokens,omitempty"`
+	Reasoning    *effort        `json:"reasoning,omitempty"`
+	Input        []any          `json:"input"`
+	Tools        []responseTool `json:"tools,omitempty"`
+	ToolChoice   string         `json:"tool_choice,omitempty"`
+}
+
+type effort struct {
+	Effort string `json:"effort"`
+}
+
+type responseTool struct {
+	Type string `json:"type"`
+	function
+	Strict bool `json:"strict"`
+}
+
+type responseMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type responseCall struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type responseOutput struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+func (m *Model) responseBody(r model.Request) responseRequest {
+	p := responseRequest{Model: m.o.Name, Stream: true, Instructions: system(r.System), MaxOutput: m.o.MaxOutput}
 	if r.MaxOutput > 0 {
-		bound = r.MaxOutput
-	}
-	if bound > 0 {
-		p.MaxOutputTokens = openai.Int(int64(bound))
+		p.MaxOutput = r.MaxOutput
 	}
 	if r.Effort != "" && reasons(m.o.Name) {
-		p.Reasoning.Effort = shared.ReasoningEffort(r.Effort)
+		p.Reasoning = &effort{r.Effort}
 	}
 	for _, msg := range r.Messages {
-		p.Input.OfInputItemList = append(p.Input.OfInputItemList, responseItems(msg)...)
+		p.Input = append(p.Input, responseItems(msg)...)
 	}
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{
-			Name: t.Name, Description: openai.String(t.Description), Parameters: parameters(t.Schema), Strict: openai.Bool(false),
-		}})
+		p.Tools = append(p.Tools, responseTool{Type: "function", function: function{t.Name, t.Description, parameters(t.Schema)}})
 	}
 	if r.NoTools && len(p.Tools) > 0 {
-		p.ToolChoice.OfToolChoiceMode = openai.Opt(responses.ToolChoiceOptionsNone)
+		p.ToolChoice = "none"
 	}
 	return p
 }
@@ -53,22 +77,20 @@ func reasons(name string) bool {
 	return false
 }
 
-func responseItems(msg model.Message) []responses.ResponseInputItemUnionParam {
-	var out []responses.ResponseInputItemUnionParam
+func responseItems(msg model.Message) []any {
+	var out []any
 	if msg.Text != "" {
-		role := responses.EasyInputMessageRoleUser
+		role := "user"
 		if msg.Role == model.Assistant {
-			role = responses.EasyInputMessageRoleAssistant
+			role = "assistant"
 		}
-		out = append(out, responses.ResponseInputItemParamOfMessage(msg.Text, role))
+		out = append(out, responseMessage{role, msg.Text})
 	}
 	for _, c := range msg.Calls {
-		out = append(out, responses.ResponseInputItemParamOfFunctionCall(arguments(c), c.ID, c.Name))
+		out = append(out, responseCall{"function_call", c.ID, c.Name, arguments(c)})
 	}
 	for _, res := range msg.Results {
-		item := responses.ResponseInputItemParamOfFunctionCallOutput(res.Text)
-		item.OfFunctionCallOutput.CallID = openai.String(res.CallID)
-		out = append(out, item)
+		out = append(out, responseOutput{"function_call_output", res.CallID, res.Text})
 	}
 	return out
 }
@@ -79,7 +101,55 @@ type responseReader struct {
 	calls int
 }
 
-func (r *responseReader) event(e responses.ResponseStreamEventUnion) ([]model.Delta, error) {
+// followed are the events that are read whole; of the rest the type is enough, whatever
+// else they hold.
+var followed = map[string]bool{
+	"response.output_text.delta": true, "response.refusal.delta": true,
+	"response.reasoning_summary_text.delta": true, "response.reasoning_text.delta": true,
+	"response.output_item.done": true, "response.completed": true, "response.incomplete": true,
+	"response.failed": true, "error": true,
+}
+
+type responseEvent struct {
+	Type     string       `json:"type"`
+	Delta    string       `json:"delta"`
+	Item     responseCall `json:"item"`
+	Response response     `json:"response"`
+	Code     string       `json:"code"`
+	Message  string       `json:"message"`
+}
+
+type response struct {
+	Usage struct {
+		Input   int `json:"input_tokens"`
+		Output  int `json:"output_tokens"`
+		Details struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"input_tokens_details"`
+	} `json:"usage"`
+	Incomplete struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (r *responseReader) event(data []byte) ([]model.Delta, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, err
+	}
+	if !followed[head.Type] {
+		return nil, nil
+	}
+	var e responseEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, err
+	}
 	switch e.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		return []model.Delta{{Text: e.Delta}}, nil
@@ -89,8 +159,7 @@ func (r *responseReader) event(e responses.ResponseStreamEventUnion) ([]model.De
 		if e.Item.Type != "function_call" {
 			return nil, nil
 		}
-		call := e.Item.AsFunctionCall()
-		c := model.Call{ID: call.CallID, Name: call.Name, Input: json.RawMessage(call.Arguments)}
+		c := model.Call{ID: e.Item.CallID, Name: e.Item.Name, Input: json.RawMessage(e.Item.Arguments)}
 		if len(c.Input) == 0 {
 			c.Input = json.RawMessage("{}")
 		}
@@ -100,19 +169,18 @@ func (r *responseReader) event(e responses.ResponseStreamEventUnion) ([]model.De
 		r.done = true
 		return []model.Delta{r.end(e.Response)}, nil
 	case "response.failed":
-		return nil, fromCode(string(e.Response.Error.Code), model.Oneline(e.Response.Error.Message))
+		return nil, fromCode(e.Response.Error.Code, model.Oneline(e.Response.Error.Message))
 	case "error":
 		return nil, fromCode(e.Code, model.Oneline(e.Message))
 	}
 	return nil, nil
 }
 
-func (r *responseReader) end(res responses.Response) model.Delta {
+func (r *responseReader) end(res response) model.Delta {
 	d := model.Delta{Stop: model.StopEnd, Usage: &model.Usage{
-		Input: int(res.Usage.InputTokens), Output: int(res.Usage.OutputTokens),
-		Cached: int(res.Usage.InputTokensDetails.CachedTokens),
+		Input: res.Usage.Input, Output: res.Usage.Output, Cached: res.Usage.Details.Cached,
 	}}
-	switch reason := string(res.IncompleteDetails.Reason); {
+	switch reason := res.Incomplete.Reason; {
 	case reason == "content_filter":
 		d.Stop = model.StopRefused
 	case reason != "":
