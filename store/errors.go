@@ -11,6 +11,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/deftskills/deft/internal/lockfile"
+	"github.com/deftskills/deft/store/blobs"
 )
 
 // What a caller acts on. Every error of this package that has one of these causes
@@ -75,12 +76,17 @@ func codes() []coded {
 		{ErrUnknownVersion, "versions_unknown_version"},
 		{ErrTransition, "versions_bad_transition"},
 		{ErrLabelTaken, "versions_label_taken"},
+		{blobs.ErrDigest, "blob_digest"},
+		{blobs.ErrMissing, "blob_missing"},
+		{blobs.ErrDamaged, "blob_damaged"},
+		{blobs.ErrTooLarge, "blob_too_large"},
 		{ErrConflict, "store_conflict"},
 		{ErrUnavailable, "store_unavailable"},
 	}
 }
 
-// Code returns the diagnostic code of an error of this package, "" when it has none.
+// Code returns the diagnostic code of an error of this package or of package blobs, "" when
+// it has none.
 func Code(err error) string {
 	var p *PublishError
 	if errors.As(err, &p) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -55,7 +56,7 @@ func (e *PublishError) Error() string { return e.Message }
 type FileSet struct {
 	Tree  skill.Tree // without what never counts, see skill.TreeDigest
 	Blobs *blobs.Memory
-	MIME  map[string]string // by path, where a node said it
+	MIME  map[string]string // by path: what was said, else what is told by name and content
 }
 
 // FS returns the files as a read-only file system.
@@ -186,9 +187,7 @@ func (c *collecting) file(p string, n FileNode) error {
 	if err != nil {
 		return fmt.Errorf("stored skill file %q: %w", p, err)
 	}
-	if n.MIME != "" {
-		c.set.MIME[p] = n.MIME
-	}
+	c.set.MIME[p] = cmp.Or(n.MIME, MediaType(p, data))
 	c.set.Tree = append(c.set.Tree, skill.FileEntry{Path: p, Blob: d, Size: int64(len(data)), Exec: n.Exec})
 	return nil
 }

@@ -70,9 +70,10 @@ type Snapshot struct {
 // on the way leaves contents that nothing refers to. Give it an os.Root's FS where another
 // process may write.
 func (s *Store) PublishDir(ctx context.Context, fsys fs.FS, o PublishOptions) (Version, error) {
-	set := &FileSet{Blobs: blobs.NewMemory()}
+	set := &FileSet{Blobs: blobs.NewMemory(), MIME: map[string]string{}}
 	var err error
-	_, set.Tree, err = skill.TreeFiles(ctx, fsys, func(_ skill.FileEntry, data []byte) error {
+	_, set.Tree, err = skill.TreeFiles(ctx, fsys, func(e skill.FileEntry, data []byte) error {
+		set.MIME[e.Path] = MediaType(e.Path, data)
 		_, err := set.Blobs.Put(ctx, data)
 		return err
 	})
@@ -96,7 +97,7 @@ func (s *Store) PublishDir(ctx context.Context, fsys fs.FS, o PublishOptions) (V
 func (s *Store) PublishFiles(ctx context.Context, nodes []FileNode, o PublishOptions) (Version, error) {
 	set, err := FilesOf(ctx, nodes)
 	if err != nil {
-		return Version{}, fmt.Errorf("publish: %w", err)
+		return Version{}, err // in words that hosts know
 	}
 	return s.publish(ctx, set, o)
 }
@@ -105,7 +106,7 @@ const skillFile = "SKILL.md"
 
 func (s *Store) publish(ctx context.Context, set *FileSet, o PublishOptions) (Version, error) {
 	n := NewVersion{
-		Label: o.Label, Note: o.Note, By: o.By, Channel: o.Channel, Draft: o.Draft, Force: o.Force, Tree: set.Tree,
+		Label: o.Label, Note: o.Note, By: o.By, Channel: o.Channel, Draft: o.Draft, Force: o.Force, Tree: set.Tree, Types: set.MIME,
 	}
 	c, err := set.candidate(ctx, cmp.Or(o.Path, "/"))
 	if err != nil {

@@ -23,10 +23,23 @@ type treeEntry struct {
 	Blob skill.Digest `json:"blob"`
 	Size int64        `json:"size"`
 	Mode string       `json:"mode"`
+	MIME string       `json:"mime,omitempty"`
 }
 
 // Get returns the tree with a digest, compared with it; ErrNotFound, ErrDamaged.
-func (t Trees) Get(ctx context.Context, d skill.Digest) (tree skill.Tree, err error) {
+func (t Trees) Get(ctx context.Context, d skill.Digest) (skill.Tree, error) {
+	tree, _, err := t.get(ctx, d)
+	return tree, err
+}
+
+// Types returns the media types of the files of a tree by path, as they were first said or
+// told. They are for people. ErrNotFound, ErrDamaged.
+func (t Trees) Types(ctx context.Context, d skill.Digest) (map[string]string, error) {
+	_, types, err := t.get(ctx, d)
+	return types, err
+}
+
+func (t Trees) get(ctx context.Context, d skill.Digest) (tree skill.Tree, types map[string]string, err error) {
 	err = t.s.read(ctx, func(q querier) error {
 		var entries string
 		err := q.QueryRowContext(ctx, "SELECT entries FROM trees WHERE tenant = :tenant AND digest = ?", string(d)).Scan(&entries)
@@ -34,32 +47,35 @@ func (t Trees) Get(ctx context.Context, d skill.Digest) (tree skill.Tree, err er
 			return nil
 		}
 		if err == nil {
-			tree, err = readTree(d, entries)
+			tree, types, err = readTree(d, entries)
 		}
 		return err
 	})
 	if err == nil && tree == nil {
 		err = fmt.Errorf("tree %.80q: %w", string(d), ErrNotFound)
 	}
-	return tree, err
+	return tree, types, err
 }
 
-func readTree(d skill.Digest, entries string) (skill.Tree, error) {
+func readTree(d skill.Digest, entries string) (skill.Tree, map[string]string, error) {
 	var list []treeEntry
 	err := json.Unmarshal([]byte(entries), &list)
-	tree := make(skill.Tree, 0, len(list))
+	tree, types := make(skill.Tree, 0, len(list)), map[string]string{}
 	for _, e := range list {
 		tree = append(tree, skill.FileEntry{Path: e.Path, Blob: e.Blob, Size: e.Size, Exec: e.Mode == "x"})
+		if e.MIME != "" {
+			types[e.Path] = e.MIME
+		}
 	}
 	if err != nil || tree.Digest() != d {
-		return nil, &rowDamage{"trees", string(d)}
+		return nil, nil, &rowDamage{"trees", string(d)}
 	}
-	return tree, nil
+	return tree, types, nil
 }
 
-// putTree keeps a tree and what keeps its blobs, unless it is there: then the modes of
-// its files stay as they were first, and differ says whether these are others.
-func putTree(ctx context.Context, tx *tx, t skill.Tree) (d skill.Digest, differ bool, err error) {
+// putTree keeps a tree and what keeps its blobs, unless it is there: then the modes and
+// types of its files stay as they were first, and differ says whether the modes are others.
+func putTree(ctx context.Context, tx *tx, t skill.Tree, types map[string]string) (d skill.Digest, differ bool, err error) {
 	d = t.Digest()
 	list := make([]treeEntry, 0, len(t))
 	refs, seen, size := [][]any{}, map[skill.Digest]bool{}, int64(0)
@@ -68,7 +84,7 @@ func putTree(ctx context.Context, tx *tx, t skill.Tree) (d skill.Digest, differ 
 		if e.Exec {
 			mode = "x"
 		}
-		list = append(list, treeEntry{e.Path, e.Blob, e.Size, mode})
+		list = append(list, treeEntry{e.Path, e.Blob, e.Size, mode, types[e.Path]})
 		size += e.Size
 		if !seen[e.Blob] {
 			seen[e.Blob] = true
@@ -88,7 +104,7 @@ func putTree(ctx context.Context, tx *tx, t skill.Tree) (d skill.Digest, differ 
 	if err := tx.QueryRowContext(ctx, "SELECT entries FROM trees WHERE tenant = :tenant AND digest = ?", string(d)).Scan(&entries); err != nil {
 		return d, false, err
 	}
-	old, err := readTree(d, entries)
+	old, _, err := readTree(d, entries)
 	if err != nil {
 		return d, false, err
 	}

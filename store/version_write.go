@@ -19,8 +19,9 @@ type NewVersion struct {
 	Name, Title, Description string
 	Tags                     []string
 	Tree                     skill.Tree
-	Snapshot                 json.RawMessage // an object; empty = none
-	Licence                  json.RawMessage // an object; empty = none
+	Types                    map[string]string // media types by path, for people; may be nil
+	Snapshot                 json.RawMessage   // an object; empty = none
+	Licence                  json.RawMessage   // an object; empty = none
 	Scan                     string
 	Label, Note, By          string
 	Channel                  string // that leads to it afterwards; "" = none
@@ -64,7 +65,7 @@ func (v Versions) Publish(ctx context.Context, n NewVersion) (out Version, err e
 		if err != nil {
 			return err
 		}
-		digest, differ, err := putTree(ctx, tx, n.Tree)
+		digest, differ, err := putTree(ctx, tx, n.Tree, n.Types)
 		if err != nil {
 			return err
 		}
@@ -291,7 +292,7 @@ func (v Versions) Offers(ctx context.Context) (out []Offer, err error) {
 			if err := o.scan(scan, &o.Strategy, &entries); err != nil {
 				return err
 			}
-			o.Files, o.Damaged = readTree(o.Tree, entries)
+			o.Files, _, o.Damaged = readTree(o.Tree, entries)
 			return nil
 		}, offers)
 		return err

@@ -15,6 +15,6 @@
 //	code_test.go       D: skills given in code
 //	versions_test.go   B: stored versions as file systems; blobs_test.go the stores that
 //	                   these lines run on; trees_test.go, nodes_test.go: what is stored as
-//	                   Mastra stores it
+//	                   Mastra stores it; publish_test.go: publishing, strategies
 //	mustnot_test.go    M: what must not happen; of search and tools mustnot_search_test.go, mustnot_tools_test.go
 package mastra

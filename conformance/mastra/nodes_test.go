@@ -63,7 +63,15 @@ func TestB059_OnlyExplicitBase64IsDecoded(t *testing.T) {
 	t.Parallel()
 	got, mime, err := collected(t, binaryNode("a.bin", png, "application/x-thing"), fileNode("b.txt", "AP8="), binaryNode("c.txt", "plain", "text/plain"))
 	want(t, "contents, error", []any{got, err}, []any{map[string]string{"a.bin": png, "b.txt": "AP8=", "c.txt": "plain"}, nil})
-	want(t, "types that were said", mime, map[string]string{"a.bin": "application/x-thing", "c.txt": "text/plain"})
+	want(t, "types, as said or told", mime, map[string]string{"a.bin": "application/x-thing", "b.txt": "text/plain", "c.txt": "text/plain"})
+	publishing(t, func(t *testing.T, p publisher) {
+		v, err := p.PublishFiles(t.Context(), []store.FileNode{fileNode("SKILL.md", text("a")), binaryNode("a.bin", png, "application/x-thing")}, store.PublishOptions{Blobs: p.blobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := p.Trees().Types(t.Context(), v.Tree)
+		want(t, "types that are kept, error", []any{kept, err}, []any{map[string]string{"SKILL.md": "text/markdown", "a.bin": "application/x-thing"}, nil})
+	})
 }
 
 func TestB060_OlderTextUnderABinaryNameStaysText(t *testing.T) {
