@@ -177,8 +177,7 @@ func (i *Installer) keep(ctx context.Context, it Item) error {
 }
 
 func (i *Installer) entry(p *Plan, it Item) Entry {
-	e := Entry{Source: p.Origin, Tree: it.own().Digest, Licence: it.Licence.SPDX, Pin: p.choice.Pin, Mode: "link"}
-	e.Source.Subpath = it.Dir
+	e := Entry{Source: it.Origin(p.Origin), Tree: it.own().Digest, Licence: it.Licence.SPDX, Pin: p.choice.Pin, Mode: "link"}
 	if p.choice.Copy {
 		e.Mode = "copy"
 	}
@@ -203,7 +202,7 @@ func (i *Installer) provenance(p *Plan, it Item, e Entry) Provenance {
 		Format: provenanceFormat, ID: id(), Name: p.choice.Scope.key(it.Name), Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
 		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
 	}
-	prov.minara = p.choice.Scope.Minara
+	prov.minara, prov.Unverified, prov.Signed = p.choice.Scope.Minara, p.unverified, p.signed
 	if was, err := ReadProvenance(it.Target); err == nil {
 		prov.History = was.after(prov.Tree)
 	}

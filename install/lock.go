@@ -129,7 +129,8 @@ func (l *Lock) check(e Entry) error {
 		}
 		return nil
 	}
-	r, err := ParseSource(e.Source.Source().String(), ParseOptions{})
+	// An address without TLS is refused when it is fetched: the record must be readable.
+	r, err := ParseSource(e.Source.Source().String(), ParseOptions{AllowHTTP: true})
 	if err != nil {
 		return err
 	}

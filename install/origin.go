@@ -25,7 +25,7 @@ type Origin struct {
 	Type    Kind   `json:"type"`
 	URL     string `json:"url"`
 	Ref     string `json:"ref,omitempty"`
-	Commit  string `json:"commit,omitempty"` // 40 hex digits of a repository; a digest of an archive or file
+	Commit  string `json:"commit,omitempty"` // 40 hex digits of a repository; a digest of an archive or file; a version
 	Subpath string `json:"subpath,omitempty"`
 }
 
@@ -34,11 +34,30 @@ func (o Origin) Source() SourceRef {
 	return SourceRef{Kind: o.Type, URL: o.URL, Ref: o.Ref}
 }
 
+// Exactly is the source at what was fetched then, where it can be asked for that.
+func (o Origin) Exactly() SourceRef {
+	r := o.Source()
+	if o.Type == NPM || o.Type == Git && len(o.Commit) == 40 {
+		r.Ref = o.Commit
+	}
+	return r
+}
+
 // Fetched is a source as bytes, and where exactly they came from.
 type Fetched struct {
 	Origin Origin         // Subpath is the folder that was asked for
 	Files  []archive.File // of the whole source, or what of it is wanted
 	Notes  []fetch.Note
+	// Offers are all skills of a source that lists them, also those that were not fetched.
+	Offers []Offer
+	// Failed are those of them that were wanted and could not be had, by folder.
+	Failed map[string]error
+	// Unverified says that nothing tells whether these are the bytes that were published.
+	Unverified bool
+	Signature  fetch.Signature
+
+	roots   []string          // folders in which skills are looked for; nil = all
+	commits map[string]string // of each skill, by folder, where the source has none as a whole
 	// licensed is the licence that an earlier install found, where the files around the
 	// skill are not at hand.
 	licensed string
@@ -65,6 +84,11 @@ type Fetcher struct {
 	HTTP *fetch.HTTP
 	Home string // for paths that begin with ~
 	Dir  string // absolute; other paths are relative to it
+
+	Origins []string   // hosts, or host:port, that an index may name beside its own
+	Keys    fetch.Keys // whose signatures count
+	// Choose says what is fetched of a source that lists its skills; nil = all.
+	Choose func([]Offer) []Offer
 }
 
 // ErrMissing is a folder of this machine that is not there any more.
@@ -72,17 +96,25 @@ var ErrMissing = errors.New("source_missing")
 
 // Fetch gets the bytes of a source. Nothing on disk changes but a temporary folder.
 func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
+	if strings.HasPrefix(r.URL, "http://") && (f.HTTP == nil || !f.HTTP.Plain) {
+		return nil, fmt.Errorf("%w: http is not safe from changes on the way: %q", ErrBadURL, fetch.Redacted(r.URL))
+	}
 	switch r.Kind {
 	case Local:
 		return f.local(ctx, r)
-	case Git, Probe:
-		return f.git(ctx, r, r.URL)
 	case Archive:
-		b, err := f.HTTP.Archive(ctx, r.URL)
-		if err != nil {
-			return nil, err
-		}
-		return unpack(r, b.Data, b.Digest)
+		return f.archive(ctx, r)
+	case WellKnown:
+		return f.index(ctx, r.URL)
+	case Probe:
+		return f.probe(ctx, r)
+	}
+	if err := f.Keys.Demand(string(r.Kind)); err != nil {
+		return nil, err
+	}
+	switch r.Kind {
+	case Git:
+		return f.git(ctx, r, r.URL)
 	case File:
 		b, err := f.HTTP.Document(ctx, r.URL)
 		if err != nil {
@@ -91,6 +123,23 @@ func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
 		return &Fetched{Origin: Origin{Type: File, URL: r.URL, Commit: b.Digest}, Files: []archive.File{{Path: "SKILL.md", Data: b.Data}}}, nil
 	}
 	return nil, fmt.Errorf("%w: %s sources can't be fetched by this release: %s", ErrUnrecognised, r.Kind, r)
+}
+
+// archive fetches an archive, and the signature that lies beside it.
+func (f *Fetcher) archive(ctx context.Context, r SourceRef) (*Fetched, error) {
+	b, err := f.HTTP.Archive(ctx, r.URL)
+	if err != nil {
+		return nil, err
+	}
+	signed, err := f.Keys.Beside(ctx, f.HTTP, b)
+	if err != nil {
+		return nil, err
+	}
+	out, err := unpack(r, b.Data, b.Digest)
+	if err == nil {
+		out.Signature = signed
+	}
+	return out, err
 }
 
 // unpack reads an archive, or what of it lies below the folder that was asked for.
@@ -219,7 +268,7 @@ func (f *Fetcher) local(ctx context.Context, r SourceRef) (*Fetched, error) {
 			if err != nil {
 				return nil, fmt.Errorf("source: %w", err)
 			}
-			return unpack(r, data, string(skill.FileDigest(data)))
+			return f.localArchive(r, at, data)
 		}
 	}
 	files, notes, err := readFolder(ctx, at)
@@ -228,6 +277,26 @@ func (f *Fetcher) local(ctx context.Context, r SourceRef) (*Fetched, error) {
 	}
 	out := &Fetched{Origin: Origin{Type: Local, URL: r.URL, Subpath: r.Dir}, Files: files, Notes: notes}
 	return out, out.has(r.Dir)
+}
+
+// localArchive reads an archive of this machine. A signature beside it must be good; none
+// is asked for.
+func (f *Fetcher) localArchive(r SourceRef, at string, data []byte) (*Fetched, error) {
+	keys := f.Keys
+	keys.Require = false
+	sig, err := os.ReadFile(filepath.Join(filepath.Dir(at), fetch.SignatureFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	signed, err := keys.Check(data, sig)
+	if err != nil {
+		return nil, err
+	}
+	out, err := unpack(r, data, string(skill.FileDigest(data)))
+	if err == nil {
+		out.Signature = signed
+	}
+	return out, err
 }
 
 // The bounds of a folder of this machine, those of a repository.

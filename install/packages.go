@@ -24,6 +24,7 @@ type Package struct {
 	// Version is that of a plugin, which has no Skill but Parts.
 	Version string
 	Parts   []Part
+	Commit  string // of this skill, where its source has none as a whole; else ""
 	// Problem is why it can't be chosen, "" where it can.
 	Problem string
 	// pristine is the source's own package, where Files hold a person's changes too: what
@@ -37,6 +38,15 @@ func (p Package) own() Package {
 		return *p.pristine
 	}
 	return p
+}
+
+// Origin is where the package came from, of a source that came from o.
+func (p Package) Origin(o Origin) Origin {
+	o.Subpath = p.Dir
+	if p.Commit != "" {
+		o.Commit = p.Commit
+	}
+	return o
 }
 
 // maxPackageDepth is how deep a SKILL.md may lie to be found by itself.
@@ -78,6 +88,13 @@ func Find(ctx context.Context, f *Fetched, o FindOptions) ([]Package, error) {
 // asked for, not too deep, and in no folder of tools.
 func (f *Fetched) asked(dir string) bool {
 	root := f.Origin.Subpath
+	if len(f.roots) > 0 && (root == "" || slices.Contains(f.roots, root)) {
+		at := slices.IndexFunc(f.roots, func(r string) bool { return dir == r || strings.HasPrefix(dir, r+"/") || r == "" })
+		if at < 0 {
+			return false
+		}
+		root = f.roots[at]
+	}
 	switch {
 	case dir == root:
 		return true
@@ -96,7 +113,7 @@ func (f *Fetched) private(dir string, dirs []string) bool {
 }
 
 func (f *Fetched) pack(ctx context.Context, dir string, dirs []string, o FindOptions) (Package, error) {
-	p := Package{Dir: dir}
+	p := Package{Dir: dir, Commit: f.commits[dir]}
 	for _, file := range below(f.Files, dir) {
 		if !kept(file.Path) || dir == f.Origin.Subpath && !o.Nested && slices.ContainsFunc(dirs, func(d string) bool {
 			return d != dir && strings.HasPrefix(path.Join(dir, file.Path), d+"/")

@@ -103,6 +103,9 @@ type Plan struct {
 	Notes  []string
 	Items  []Item
 	choice Choice
+
+	unverified bool
+	signed     string
 }
 
 // Plan decides about each of a list of packages by itself.
@@ -111,7 +114,10 @@ func (i *Installer) Plan(ctx context.Context, f *Fetched, packages []Package, c 
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Origin: f.Origin, choice: c}
+	p := &Plan{Origin: f.Origin, choice: c, unverified: f.Unverified, signed: f.Signature.Key}
+	if f.Signature.Note != "" {
+		p.Notes = append(p.Notes, f.Signature.Note)
+	}
 	for _, n := range f.Notes {
 		p.Notes = append(p.Notes, strings.TrimSpace(n.Path+" "+n.Message))
 	}
@@ -150,7 +156,7 @@ func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lo
 	if e, ok := lock.part(c.Scope)[c.Scope.key(it.Name)]; ok {
 		it.Before = &e
 	}
-	for _, step := range []check{i.expected, i.name, i.place, i.licence, i.scan} {
+	for _, step := range []check{i.expected, i.name, i.place, i.verified, i.licence, i.scan} {
 		why, err := step(ctx, f, &it, c)
 		if err != nil {
 			return it, err
@@ -190,8 +196,17 @@ func (i *Installer) expected(_ context.Context, f *Fetched, it *Item, c Choice) 
 		return &Reason{"lock_frozen", "the lock file does not name it"}, nil
 	case want.Tree != it.Digest:
 		return &Reason{"lock_frozen", fmt.Sprintf("its files are %s, the lock file has %s", it.Digest, want.Tree)}, nil
-	case want.Source.Commit != "" && f.Origin.Commit != want.Source.Commit:
-		return &Reason{"lock_frozen", fmt.Sprintf("the source is at %s, the lock file at %s", f.Origin.Commit, want.Source.Commit)}, nil
+	}
+	if at := it.Origin(f.Origin).Commit; want.Source.Commit != "" && at != want.Source.Commit {
+		return &Reason{"lock_frozen", fmt.Sprintf("the source is at %s, the lock file at %s", at, want.Source.Commit)}, nil
+	}
+	return nil, nil
+}
+
+// verified asks about what nothing can be compared with.
+func (i *Installer) verified(_ context.Context, f *Fetched, it *Item, _ Choice) (*Reason, error) {
+	if f.Unverified && it.Action != Same {
+		it.Asks = append(it.Asks, Reason{"wellknown_unverified", "the index has no digests: what was fetched may not be what was published"})
 	}
 	return nil, nil
 }

@@ -34,7 +34,11 @@ type Provenance struct {
 	At        time.Time       `json:"installed_at"`
 	Installer string          `json:"installer"`
 	Mode      string          `json:"mode"`
-	History   []Former        `json:"history,omitempty"` // what was here before, the newest last
+	// Unverified says that the source has no digests to compare with.
+	Unverified bool `json:"unverified,omitempty"`
+	// Signed is the id of the key that signed the source; "" = none that is known.
+	Signed  string   `json:"signed,omitempty"`
+	History []Former `json:"history,omitempty"` // what was here before, the newest last
 
 	// Sum is the digest of the record with an empty Sum: a record with another one is damaged.
 	Sum skill.Digest `json:"sum"`

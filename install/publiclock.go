@@ -136,8 +136,11 @@ func (i *Installer) publicEntry(ctx context.Context, n intent, before json.RawMe
 
 // publicSource is how other installers name a source.
 func publicSource(o Origin) (source, kind string) {
-	if o.Type == Local {
+	switch o.Type {
+	case Local:
 		return o.URL, "local"
+	case WellKnown:
+		return "https://" + o.URL, "well-known"
 	}
 	for host, kind := range map[string]string{"https://github.com/": "github", "https://gitlab.com/": "gitlab"} {
 		if rest, ok := strings.CutPrefix(o.URL, host); ok {

@@ -67,7 +67,9 @@ func (i *Installer) Outdated(ctx context.Context, f *Fetcher, s Scope, names []s
 		key := e.Source.Source().String()
 		got, ok := seen[key]
 		if !ok {
-			got.f, got.err = f.Fetch(ctx, e.Source.Source())
+			only := *f
+			only.Choose = ByDir(lock.foldersOf(key)...)
+			got.f, got.err = only.Fetch(ctx, e.Source.Source())
 			seen[key] = got
 		}
 		if ctx.Err() != nil {
@@ -81,12 +83,26 @@ func (i *Installer) Outdated(ctx context.Context, f *Fetcher, s Scope, names []s
 	return out, nil
 }
 
+// foldersOf are the folders of a source that skills were installed from.
+func (l *Lock) foldersOf(source string) (dirs []string) {
+	for _, e := range l.Skills {
+		if e.Source.Source().String() == source {
+			dirs = append(dirs, e.Source.Subpath)
+		}
+	}
+	return dirs
+}
+
 func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err error) error {
 	switch {
 	case errors.Is(err, ErrMissing):
 		o.State, o.Why = SourceMissing, err.Error()
 		return nil
 	case err != nil:
+		o.State, o.Why = Unknown, err.Error()
+		return nil
+	}
+	if err := f.Failed[o.entry.Source.Subpath]; err != nil {
 		o.State, o.Why = Unknown, err.Error()
 		return nil
 	}
@@ -110,7 +126,7 @@ func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err er
 		}
 		o.State = Moved
 	}
-	o.pack = packs[at]
+	o.pack, o.Commit = packs[at], packs[at].Origin(f.Origin).Commit
 	if o.pack.Digest == o.entry.Tree {
 		if o.State == "" {
 			o.State = UpToDate

@@ -21,6 +21,10 @@ var (
 	ErrStatus = errors.New("fetch_status")
 	// ErrNoRef is a branch, tag or commit that the repository has not.
 	ErrNoRef = errors.New("source_no_such_ref")
+	// ErrOrigin is an address on a host that was neither named nor allowed.
+	ErrOrigin = errors.New("fetch_other_origin")
+	// ErrDigest is contents that are not those that were announced.
+	ErrDigest = errors.New("fetch_digest")
 	// ErrNoDir is a folder that the source has not.
 	ErrNoDir = errors.New("source_no_such_folder")
 )
@@ -37,6 +41,7 @@ const (
 	NoteSubmodule = "fetch_submodule"   // another repository inside; not followed
 	NoteLFS       = "fetch_lfs_pointer" // contents in large-file storage; the pointer is kept
 	NoteLink      = "fetch_link"        // a link to no file of the source; left out
+	NoteEntry     = "fetch_entry"       // an entry of an index that is left out
 	NoteBadPath   = "fetch_bad_path"    // a path that some system can't have; left out
 )
 

@@ -26,7 +26,9 @@ type Git struct {
 	Env     func(name string) string // of the process, of which git gets only what it needs
 	Private []string                 // hosts, or host:port, that may lie in a private network
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	Temp    string // where repositories are kept while they are read; "" = the system's
+	// Proxy says through which proxy an address is reached, nil = directly; nil = none.
+	Proxy func(*url.URL) (*url.URL, error)
+	Temp  string // where repositories are kept while they are read; "" = the system's
 	// CA is a file of certificates that are believed besides the system's; "" = none.
 	CA     string
 	Limits Limits
@@ -238,7 +240,14 @@ func (g *Git) pin(ctx context.Context, address string) (pinned, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
+	proxy, err := g.proxyFor(u)
+	if err != nil {
+		return pinned{}, err
+	}
 	addrs, err := resolve(ctx, u.Hostname())
+	if proxy != nil && err != nil {
+		return pinned{}, nil // a name that only the proxy knows
+	}
 	if err != nil || len(addrs) == 0 {
 		return pinned{}, fmt.Errorf("%w: %s has no address: %w", ErrUnreachable, u.Hostname(), err)
 	}
@@ -248,6 +257,20 @@ func (g *Git) pin(ctx context.Context, address string) (pinned, error) {
 			return pinned{}, fmt.Errorf("%w: %s resolves to %s", ErrPrivate, u.Hostname(), a.Unmap())
 		}
 		p.addrs = append(p.addrs, a.Unmap())
+	}
+	if proxy != nil {
+		return pinned{}, nil // the proxy dials
+	}
+	return p, nil
+}
+
+func (g *Git) proxyFor(u *url.URL) (*url.URL, error) {
+	if g.Proxy == nil {
+		return nil, nil
+	}
+	p, err := g.Proxy(u)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the proxy of %s: %w", ErrUnreachable, u.Host, err)
 	}
 	return p, nil
 }
@@ -277,6 +300,11 @@ func (g *Git) environment(address string) []string {
 	for _, name := range []string{"PATH", "HOME", "SSH_AUTH_SOCK", "SystemRoot"} {
 		if v := g.Env(name); v != "" {
 			env = append(env, name+"="+v)
+		}
+	}
+	if u, err := url.Parse(address); err == nil {
+		if p, err := g.proxyFor(u); err == nil && p != nil {
+			env = append(env, u.Scheme+"_proxy="+p.String()) // not an argument: it may hold a password
 		}
 	}
 	if host, header := g.authorization(address); header != "" {

@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -13,10 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/deftskills/deft/internal/dialled"
 )
 
 // HTTP fetches documents and archives over https. Every address is looked at when it is
@@ -25,7 +21,14 @@ type HTTP struct {
 	Private []string       // hosts, or host:port, that may lie in a private network
 	CA      *x509.CertPool // nil = the system's
 	Plain   bool           // http addresses pass, where a person allowed them
-	Limits  Limits
+	// Proxy says through which proxy an address is reached, nil = directly; a nil Proxy is
+	// none for any. A person chose it, so it may lie in a private network.
+	Proxy    func(*url.URL) (*url.URL, error)
+	Resolver *net.Resolver // nil = the system's
+	Cache    *Cache        // what was fetched before; nil = nothing is kept
+	Limits   Limits
+
+	live *http.Transport // shared by the requests of one source, see session
 }
 
 const (
@@ -43,91 +46,158 @@ type Body struct {
 
 // Document gets one document of at most 4 MiB.
 func (h *HTTP) Document(ctx context.Context, address string) (Body, error) {
-	return h.get(ctx, address, h.Limits.withDefaults().Document, "")
+	return h.get(ctx, h.document(address))
 }
 
 // Archive gets one archive of at most 64 MiB, as it is stored.
 func (h *HTTP) Archive(ctx context.Context, address string) (Body, error) {
-	return h.get(ctx, address, h.Limits.bytes(archiveBytes), "identity")
+	return h.get(ctx, h.archive(address))
 }
 
-func (h *HTTP) get(ctx context.Context, address string, most int64, encoding string) (Body, error) {
+// ask is one request, and what holds on each of its hops.
+type ask struct {
+	address string
+	most    int64 // bytes of the answer
+	stored  bool  // as it is stored, without an encoding for the way
+	accept  string
+	// admit says why an address is not asked; nil = any may be.
+	admit func(*url.URL) error
+	// credential is what an address is told of who asks, "" = nothing; nil = nothing for any.
+	credential func(*url.URL) string
+}
+
+func (h *HTTP) document(address string) ask {
+	return ask{address: address, most: h.Limits.withDefaults().Document}
+}
+
+func (h *HTTP) archive(address string) ask {
+	return ask{address: address, most: h.Limits.bytes(archiveBytes), stored: true}
+}
+
+// session shares connections among the requests of one source; end closes them.
+func (h *HTTP) session() (s *HTTP, end func()) {
+	c := *h
+	c.live = h.transport()
+	return &c, c.live.CloseIdleConnections
+}
+
+func (h *HTTP) get(ctx context.Context, a ask) (Body, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.Limits.withDefaults().Time)
 	defer cancel()
-	u, err := url.Parse(address)
+	u, err := url.Parse(a.address)
 	if err != nil {
-		return Body{}, fmt.Errorf("%w: %q is no address", ErrUnreachable, address)
+		return Body{}, fmt.Errorf("%w: %q is no address", ErrUnreachable, Redacted(a.address))
 	}
-	if err := h.admits(u); err != nil {
+	if err := h.admits(u, a); err != nil {
 		return Body{}, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return Body{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	if encoding != "" {
-		req.Header.Set("Accept-Encoding", encoding)
+	a.tell(req)
+	before, kept := h.kept(a)
+	if kept {
+		req.Header.Set("If-None-Match", before.Tag)
 	}
-	client := h.client()
-	defer client.CloseIdleConnections()
+	client, end := h.client(a)
+	defer end()
 	res, err := client.Do(req)
 	if err != nil {
 		return Body{}, h.explain(ctx, u, err)
 	}
 	defer res.Body.Close()
+	if kept && res.StatusCode == http.StatusNotModified {
+		return before.body, nil
+	}
 	if res.StatusCode != http.StatusOK {
-		return Body{}, fmt.Errorf("%w: %s answers %s", ErrStatus, u.Host, res.Status)
+		return Body{}, &StatusError{u.Host, res.StatusCode}
 	}
-	if res.ContentLength > most {
-		return Body{}, fmt.Errorf("%w: %s announces %d bytes, at most %d", ErrLimit, u.Host, res.ContentLength, most)
+	return h.read(ctx, a, u, res)
+}
+
+// read takes an answer in, no more of it than was asked for.
+func (h *HTTP) read(ctx context.Context, a ask, u *url.URL, res *http.Response) (Body, error) {
+	if res.ContentLength > a.most {
+		return Body{}, fmt.Errorf("%w: %s announces %d bytes, at most %d", ErrLimit, u.Host, res.ContentLength, a.most)
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	data, err := io.ReadAll(io.LimitReader(res.Body, a.most+1))
 	if err != nil {
 		return Body{}, h.explain(ctx, u, err)
 	}
-	if int64(len(data)) > most {
-		return Body{}, fmt.Errorf("%w: %s sends more than %d bytes", ErrLimit, u.Host, most)
+	if int64(len(data)) > a.most {
+		return Body{}, fmt.Errorf("%w: %s sends more than %d bytes", ErrLimit, u.Host, a.most)
 	}
-	sum := sha256.Sum256(data)
-	return Body{Data: data, Digest: "sha256:" + hex.EncodeToString(sum[:]), URL: res.Request.URL.String()}, nil
+	b := Body{Data: data, Digest: digestOf(data), URL: res.Request.URL.String()}
+	if h.Cache != nil && a.credential == nil {
+		h.Cache.keep(a.key(), b, res.Header.Get("ETag"))
+	}
+	return b, nil
 }
 
-func (h *HTTP) admits(u *url.URL) error {
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// kept is the answer that the cache has, with the mark by which the server tells whether
+// it still stands.
+func (h *HTTP) kept(a ask) (held, bool) {
+	if h.Cache == nil || a.credential != nil {
+		return held{}, false
+	}
+	e, ok := h.Cache.entry(a.key())
+	return e, ok && e.Tag != "" && int64(len(e.body.Data)) <= a.most
+}
+
+// key tells answers apart: an address has several, by what is accepted.
+func (a ask) key() string { return a.accept + "\x00" + a.address }
+
+// tell sets what a server is told. On a redirect what the one before was told goes.
+func (a ask) tell(req *http.Request) {
+	for _, name := range []string{"Authorization", "Cookie", "Referer"} {
+		req.Header.Del(name)
+	}
+	if a.stored {
+		req.Header.Set("Accept-Encoding", "identity")
+	}
+	if a.accept != "" {
+		req.Header.Set("Accept", a.accept)
+	}
+	if a.credential != nil {
+		if v := a.credential(req.URL); v != "" {
+			req.Header.Set("Authorization", v)
+		}
+	}
+}
+
+func (h *HTTP) admits(u *url.URL, a ask) error {
 	if u.Scheme != "https" && (u.Scheme != "http" || !h.Plain) {
 		return fmt.Errorf("%w: %q is not fetched over %q", ErrUnreachable, u.Host, u.Scheme)
+	}
+	if a.admit != nil {
+		return a.admit(u)
 	}
 	return nil
 }
 
-// client is made for one fetch: nothing is kept between two sources.
-func (h *HTTP) client() *http.Client {
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		d := net.Dialer{Timeout: headTime}
-		if !dialled.Listed(h.Private, address) {
-			d.Control = func(_, to string, _ syscall.RawConn) error {
-				if err := dialled.Check(to); err != nil {
-					host, _, _ := net.SplitHostPort(address)
-					at, _, _ := net.SplitHostPort(to)
-					return fmt.Errorf("%w: %s resolves to %s", ErrPrivate, host, at)
-				}
-				return nil
-			}
+// client is made for one request. Without a session nothing is kept between two.
+func (h *HTTP) client(a ask) (*http.Client, func()) {
+	t, end := h.live, func() {}
+	if t == nil {
+		t = h.transport()
+		end = t.CloseIdleConnections
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("%w: more than %d redirects", ErrLimit, maxRedirects)
 		}
-		return d.DialContext(ctx, network, address)
-	}
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: h.CA, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout: headTime, ResponseHeaderTimeout: headTime, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
-		},
-		// Credentials are never given, so that none can be carried to another host.
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return fmt.Errorf("%w: more than %d redirects", ErrLimit, maxRedirects)
-			}
-			return h.admits(req.URL)
-		},
-	}
+		if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
+			return fmt.Errorf("%w: %q redirects to %q", ErrUnreachable, via[0].URL.Host, req.URL.Scheme)
+		}
+		a.tell(req)
+		return h.admits(req.URL, a)
+	}}, end
 }
 
 func (h *HTTP) explain(ctx context.Context, u *url.URL, err error) error {
@@ -137,7 +207,7 @@ func (h *HTTP) explain(ctx context.Context, u *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	for _, kind := range []error{ErrPrivate, ErrLimit, ErrUnreachable} {
+	for _, kind := range []error{ErrPrivate, ErrLimit, ErrOrigin, ErrUnreachable} {
 		if errors.Is(err, kind) {
 			return unwrapURL(err)
 		}
@@ -163,3 +233,17 @@ func Redacted(address string) string {
 	}
 	return before
 }
+
+// StatusError is an answer of another status than 200. It wraps ErrStatus.
+type StatusError struct {
+	Host   string
+	Status int
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: %s answers %d %s", ErrStatus, e.Host, e.Status, http.StatusText(e.Status))
+}
+
+// Unwrap is ErrStatus.
+func (e *StatusError) Unwrap() error { return ErrStatus }

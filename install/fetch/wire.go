@@ -28,7 +28,7 @@ type overHTTP struct {
 }
 
 func (g *Git) overHTTP(u *url.URL, p pinned, l Limits) (wire, error) {
-	h := &HTTP{Private: g.Private}
+	h := &HTTP{Private: g.Private, Proxy: g.Proxy}
 	if g.CA != "" {
 		pem, err := os.ReadFile(g.CA)
 		if err != nil {
@@ -37,11 +37,11 @@ func (g *Git) overHTTP(u *url.URL, p pinned, l Limits) (wire, error) {
 		h.CA = x509.NewCertPool()
 		h.CA.AppendCertsFromPEM(pem)
 	}
-	client := h.client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error {
+	t := h.transport()
+	client := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return fmt.Errorf("%w: the server leads elsewhere, which is not followed", ErrUnreachable)
-	}
-	if t, ok := client.Transport.(*http.Transport); ok && len(p.addrs) > 0 {
+	}}
+	if len(p.addrs) > 0 {
 		dial := t.DialContext
 		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) { return p.dial(ctx, network, dial) }
 	}

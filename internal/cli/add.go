@@ -29,8 +29,9 @@ func addVerb() verb {
 		name: "add", args: "[SOURCE]", max: 1, group: groupSkill, effects: effects{reads: true, writes: true, network: true},
 		short: "install skills, or what deft.lock says", brief: "skills come and go",
 		long: "SOURCE is a folder or archive, a git repository (OWNER/REPO, https://…, git@…), what a browser\n" +
-			"shows of one, or the address of an archive or a SKILL.md. With #REF or #REF:DIR that branch, tag\n" +
-			"or commit. Nothing of it is run. An installed skill is text until deft trust grants its code.\n" +
+			"shows of one, the address of an archive or a SKILL.md, or a host with an index of skills. With\n" +
+			"#REF or #REF:DIR that branch, tag or commit. Nothing of it is run. An installed skill is text\n" +
+			"until deft trust grants its code.\n" +
 			"Without SOURCE what deft.lock names is installed, by commit and digest.",
 		flags: func(f *pflag.FlagSet) {
 			o.bind(f)
@@ -46,7 +47,7 @@ func addVerb() verb {
 			f.BoolVar(&o.force, "force", false, "move aside what is in the way")
 			f.BoolVar(&o.unlicensed, "accept-unlicensed", false, "also skills without a licence")
 			f.StringArrayVar(&o.accept, "accept-finding", nil, "take the scanner's findings of `RULE`; may be repeated")
-			f.BoolVar(&o.allowHTTP, "allow-http", false, "also addresses without TLS")
+			o.bindNetwork(f)
 		},
 		run: func(ctx context.Context, r *run, args []string) error { return r.add(ctx, o, args) },
 	}
@@ -131,6 +132,10 @@ func (r *run) addSource(ctx context.Context, i *install.Installer, f *install.Fe
 			return err
 		}
 	}
+	if ref.Skill != "" {
+		o.skills = append(o.skills, ref.Skill)
+	}
+	f.Choose = o.wanted
 	got, err := r.fetch(ctx, f, ref, choice.Scope)
 	if err != nil {
 		return err
@@ -140,13 +145,13 @@ func (r *run) addSource(ctx context.Context, i *install.Installer, f *install.Fe
 		return err
 	}
 	if o.list {
-		return r.listFound(doc, packs, o)
+		return r.listFound(doc, got, packs, o)
 	}
-	if ref.Skill != "" {
-		o.skills = append(o.skills, ref.Skill)
-	}
-	if packs, err = r.choose(packs, o, arg); err != nil {
-		return err
+	failed := r.notHad(got, &doc)
+	if len(packs) > 0 || failed == 0 {
+		if packs, err = r.choose(got, packs, o, arg); err != nil {
+			return err
+		}
 	}
 	if o.frozen {
 		if choice.Expected, err = lockedEntries(choice.Scope); err != nil {
@@ -179,18 +184,57 @@ func (r *run) fetch(ctx context.Context, f *install.Fetcher, ref install.SourceR
 	return got, nil
 }
 
+// wanted is what is fetched of a source that lists its skills: what is named, all, or the
+// only one. To list them none is.
+func (o addFlags) wanted(list []install.Offer) []install.Offer {
+	switch {
+	case o.list, len(o.skills) == 0 && !o.all && len(list) > 1:
+		return nil
+	case len(o.skills) == 0:
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(have install.Offer) bool {
+		return !slices.ContainsFunc(o.skills, func(want string) bool { return named(want, have.Name) })
+	})
+}
+
+// named reports whether a name is the one that is wanted, or one of a glob.
+func named(want, name string) bool {
+	ok, err := path.Match(want, name)
+	return want == name || err == nil && ok
+}
+
+// notHad tells which skills could not be had though their source lists them.
+func (r *run) notHad(got *install.Fetched, doc *addJSON) int {
+	for _, dir := range sortedKeys(got.Failed) {
+		f := installFailure(got.Failed[dir])
+		if f == nil {
+			f = fail(Network, "source_unknown", "%s", got.Failed[dir])
+		}
+		r.note(f.exit)
+		doc.Refused = append(doc.Refused, rejectedJSON{dir, f.code, f.message})
+	}
+	return len(got.Failed)
+}
+
 // choose is what of a source a person wants.
-func (r *run) choose(packs []install.Package, o addFlags, arg string) ([]install.Package, error) {
+func (r *run) choose(got *install.Fetched, packs []install.Package, o addFlags, arg string) ([]install.Package, error) {
 	var names []string
 	for _, p := range packs {
 		names = append(names, p.Skill.Name)
+	}
+	if len(got.Offers) > 0 {
+		names = nil
+		for _, have := range got.Offers {
+			names = append(names, have.Name)
+		}
 	}
 	if len(o.skills) > 0 {
 		var out []install.Package
 		for _, want := range o.skills {
 			hits := 0
 			for _, p := range packs {
-				if ok, err := path.Match(want, p.Skill.Name); p.Skill.Name == want || err == nil && ok {
+				if named(want, p.Skill.Name) || len(got.Offers) > 0 && named(want, path.Base(p.Dir)) {
 					hits++
 					if !slices.ContainsFunc(out, func(have install.Package) bool { return have.Dir == p.Dir }) {
 						out = append(out, p)
@@ -208,10 +252,10 @@ func (r *run) choose(packs []install.Package, o addFlags, arg string) ([]install
 		packs = slices.DeleteFunc(packs, func(p install.Package) bool { return p.Internal })
 	}
 	switch {
+	case len(packs) > 1 && !o.all, len(packs) == 0 && len(got.Offers) > 1 && !o.all:
+		return nil, fail(Usage, "install_choose", "%s has %d skills: %s", arg, len(names), strings.Join(names, ", ")).hinted("hint.choose")
 	case len(packs) == 0:
 		return nil, fail(Negative, "install_no_skill", "%s has no skill: no SKILL.md was found in it", arg)
-	case len(packs) > 1 && !o.all:
-		return nil, fail(Usage, "install_choose", "%s has %d skills: %s", arg, len(packs), strings.Join(names, ", ")).hinted("hint.choose")
 	}
 	return packs, nil
 }
@@ -278,14 +322,14 @@ func (r *run) addLocked(ctx context.Context, i *install.Installer, f *install.Fe
 		choice.Agents = slices.DeleteFunc(slices.Clone(all), func(a install.Agent) bool { return !slices.Contains(e.Agents, a.ID) })
 		got, err := i.FromStore(ctx, e)
 		if err != nil {
-			ref := e.Source.Source()
-			if len(e.Source.Commit) == 40 {
-				ref.Ref = e.Source.Commit
-			}
-			if got, err = r.fetch(ctx, f, ref, c.Scope); err != nil {
+			f.Choose = install.ByDir(e.Source.Subpath)
+			if got, err = r.fetch(ctx, f, e.Source.Exactly(), c.Scope); err != nil {
 				return err
 			}
 			got.Origin = e.Source
+			if r.notHad(got, doc) > 0 {
+				continue
+			}
 		}
 		packs, err := install.Find(ctx, got, install.FindOptions{Nested: true})
 		if err != nil {
@@ -344,7 +388,13 @@ func (r *run) added(doc addJSON) error {
 	return nil
 }
 
-func (r *run) listFound(doc addJSON, packs []install.Package, o addFlags) error {
+func (r *run) listFound(doc addJSON, got *install.Fetched, packs []install.Package, o addFlags) error {
+	for _, have := range got.Offers {
+		doc.Found = append(doc.Found, foundJSON{have.Name, have.Dir, have.Description, ""})
+		if !r.globals.json {
+			r.out.Printf("%-28s %s\n", have.Name, safetext.Clip(safetext.Line(have.Description), 80))
+		}
+	}
 	for _, p := range packs {
 		if p.Internal && !o.internal {
 			continue

@@ -30,6 +30,15 @@ type installFlags struct {
 	project, global bool
 	agents          []string
 	allowHTTP       bool
+	useProxy        bool
+	origins         []string
+}
+
+// bindNetwork are the flags of verbs that ask the sources of skills.
+func (o *installFlags) bindNetwork(f *pflag.FlagSet) {
+	f.BoolVar(&o.allowHTTP, "allow-http", false, "also addresses without TLS")
+	f.StringArrayVar(&o.origins, "allow-origin", nil, "an index may name files on `HOST` too; may be repeated")
+	f.BoolVar(&o.useProxy, "use-proxy", false, "through the proxy that the environment names")
 }
 
 func (o *installFlags) bind(f *pflag.FlagSet) {
@@ -128,7 +137,17 @@ func (r *run) installer() (*install.Installer, error) {
 
 func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 	c := r.config.Install
-	f := &install.Fetcher{Home: r.dirs.Home, Dir: r.cwd, HTTP: &fetch.HTTP{Private: c.PrivateHosts, Plain: o.allowHTTP}}
+	f := &install.Fetcher{Home: r.dirs.Home, Dir: r.cwd, Origins: slices.Concat(c.Origins, o.origins), HTTP: &fetch.HTTP{
+		Private: c.PrivateHosts, Plain: o.allowHTTP, Cache: &fetch.Cache{Dir: filepath.Join(r.dirs.Cache, "downloads")},
+	}}
+	var err error
+	if f.Keys, err = fetch.ReadKeys(r.config.Signing.Keys); err != nil {
+		return nil, fail(Usage, "config", "trust.keys: %s", err)
+	}
+	f.Keys.Require = r.config.Signing.Require
+	if o.useProxy {
+		f.HTTP.Proxy = fetch.ProxyOf(r.env)
+	}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(r.abs(c.CAFile))
 		if err != nil {
@@ -137,7 +156,7 @@ func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 		f.HTTP.CA = x509.NewCertPool()
 		f.HTTP.CA.AppendCertsFromPEM(pem)
 	}
-	f.Git = &fetch.Git{Env: r.env, Private: c.PrivateHosts, CA: c.CAFile}
+	f.Git = &fetch.Git{Env: r.env, Private: c.PrivateHosts, CA: c.CAFile, Proxy: f.HTTP.Proxy}
 	if git, err := lookPath(r.env("PATH"), "git"); err == nil {
 		f.Git.Program = git
 	}
@@ -167,6 +186,7 @@ var installExits = []struct {
 	{install.ErrMissing, Partial}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged}, {blobs.ErrDamaged, Damaged},
 	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
+	{fetch.ErrOrigin, Refused}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
 	{install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
 }
 
@@ -195,6 +215,11 @@ func reasonExit(code string) Exit {
 	if e, ok := reasonExits[code]; ok {
 		return e
 	}
+	for _, known := range installExits {
+		if known.err.Error() == code {
+			return known.exit
+		}
+	}
 	return Refused
 }
 
@@ -215,7 +240,7 @@ func (r *run) answers() install.Answers {
 }
 
 // askedAbout are the codes of what is refused only for want of an answer.
-var askedAbout = []string{"install_look_alike", "licence_warn", "scan_warn", "scan_partial"}
+var askedAbout = []string{"install_look_alike", "licence_warn", "scan_warn", "scan_partial", "wellknown_unverified"}
 
 // reason is a code's words for a person, with what it is about.
 func (r *run) reason(why install.Reason) string {

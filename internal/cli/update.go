@@ -18,7 +18,7 @@ func outdatedVerb() verb {
 		short: "which installed skills are newer at their source",
 		long: "Looks exactly where the record says. A source that is not reached is unknown, never removed.\n" +
 			"Exit code 1 means that something is newer; 4, that a source was not reached or is gone.",
-		flags: func(f *pflag.FlagSet) { o.bind(f) },
+		flags: func(f *pflag.FlagSet) { o.bind(f); o.bindNetwork(f) },
 		run:   func(ctx context.Context, r *run, args []string) error { return r.outdated(ctx, o, args) },
 	}
 }
@@ -123,6 +123,7 @@ func updateVerb() verb {
 			f.BoolVar(&o.resume, "continue", false, "take the resolved files of a conflict")
 			f.BoolVar(&o.unlicensed, "accept-unlicensed", false, "also skills without a licence")
 			f.StringArrayVar(&o.accept, "accept-finding", nil, "take the scanner's findings of `RULE`; may be repeated")
+			o.bindNetwork(f)
 		},
 		run: func(ctx context.Context, r *run, args []string) error { return r.update(ctx, o, args) },
 	}

@@ -123,6 +123,7 @@ type Config struct {
 	Scenarios   Scenarios
 	Install     Install // install
 	Scan        Scan    // scan
+	Signing     Signing // trust
 	Placement   string  // placement: where tools run; "" = local
 	Computer    string  // computer.backend: the same, in dialect minara
 	Hooks       []HookList
@@ -192,6 +193,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, Setting{Key: "placement", Value: c.Placement}, Setting{Key: "computer.backend", Value: c.Computer})
 	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
 	values = append(append(values, c.Install.settings()...), c.Scan.settings()...)
+	values = append(values, c.Signing.settings()...)
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}

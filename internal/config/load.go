@@ -228,6 +228,7 @@ func (l *loader) keys() table {
 		"web":       l.webKeys,
 		"install":   l.installKeys,
 		"scan":      l.scanKeys,
+		"trust":     l.signingKeys,
 		"telemetry": sub(table{"content": l.boolean(&c.Content)}),
 
 		"scenarios": sub(table{"enabled": l.boolean(&c.Scenarios.Enabled), "model": l.boolean(&c.Scenarios.Model)}),

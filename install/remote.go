@@ -1,0 +1,97 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/deftskills/deft/install/archive"
+	"github.com/deftskills/deft/install/fetch"
+)
+
+// Offer is a skill that a source says it has, before any of it was fetched.
+type Offer struct{ Name, Dir, Description string }
+
+// chosen are the folders of what is wanted of a list.
+func (f *Fetcher) chosen(list []Offer) []string {
+	if f.Choose != nil {
+		list = f.Choose(list)
+	}
+	dirs := make([]string, 0, len(list))
+	for _, o := range list {
+		dirs = append(dirs, o.Dir)
+	}
+	return dirs
+}
+
+// ByDir chooses the skills in some folders.
+func ByDir(dirs ...string) func([]Offer) []Offer {
+	return func(list []Offer) []Offer {
+		return slices.DeleteFunc(slices.Clone(list), func(o Offer) bool { return !slices.Contains(dirs, o.Dir) })
+	}
+}
+
+// put adds the files of one skill.
+func (f *Fetched) put(dir, commit string, files []archive.File) {
+	if f.commits == nil {
+		f.commits = map[string]string{}
+	}
+	f.commits[dir] = commit
+	f.roots = append(f.roots, dir)
+	for _, file := range files {
+		file.Path = path.Join(dir, file.Path)
+		f.Files = append(f.Files, file)
+	}
+}
+
+func (f *Fetcher) wellKnown() *fetch.WellKnown {
+	return &fetch.WellKnown{HTTP: f.HTTP, Origins: f.Origins, Keys: f.Keys}
+}
+
+// index reads the index of a host, and what is wanted of it.
+func (f *Fetcher) index(ctx context.Context, at string) (*Fetched, error) {
+	w := f.wellKnown()
+	x, err := w.Index(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	out := &Fetched{Origin: Origin{Type: WellKnown, URL: at}, Notes: x.Notes, Unverified: x.Unverified, Signature: x.Signature}
+	for _, e := range x.Entries {
+		out.Offers = append(out.Offers, Offer{e.Name, e.Name, e.Description})
+	}
+	dirs := f.chosen(out.Offers)
+	wanted := slices.DeleteFunc(slices.Clone(x.Entries), func(e fetch.IndexEntry) bool { return !slices.Contains(dirs, e.Name) })
+	files, failed := w.Skills(ctx, at, wanted)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	out.Failed = failed
+	for _, e := range wanted {
+		if got, ok := files[e.Name]; ok {
+			out.put(e.Name, e.Digest, got)
+		}
+	}
+	return out, nil
+}
+
+// probe asks an address what it is: the index of a host, else a repository.
+func (f *Fetcher) probe(ctx context.Context, r SourceRef) (*Fetched, error) {
+	noIndex := fmt.Errorf("%w: an index is read over https, of a whole host or folder", fetch.ErrNoIndex)
+	if u, err := url.Parse(r.URL); err == nil && u.Scheme == "https" && r.Ref == "" && r.Dir == "" {
+		out, err := f.index(ctx, strings.TrimSuffix(u.Host+u.Path, "/"))
+		if !errors.Is(err, fetch.ErrNoIndex) {
+			return out, err
+		}
+		noIndex = err
+	}
+	out, err := f.git(ctx, r, r.URL)
+	switch {
+	case err == nil, errors.Is(err, fetch.ErrNoRef), errors.Is(err, fetch.ErrNoDir), errors.Is(err, fetch.ErrLimit), ctx.Err() != nil:
+		return out, err
+	}
+	return nil, fmt.Errorf("%w: %s is neither an index of skills (%w) nor a git repository (%w)", ErrUnrecognised, fetch.Redacted(r.URL), noIndex, err)
+}
