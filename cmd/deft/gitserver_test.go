@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/pem"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -28,12 +25,6 @@ func repositories(ts *testscript.TestScript, neg bool, args []string) {
 		},
 	})
 	ts.Defer(server.Close)
-	host := strings.TrimPrefix(server.URL, "https://")
-	home := ts.Getenv("HOME")
-	ca := filepath.Join(home, "ca.pem")
-	ts.Check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
-	settings := filepath.Join(home, ".config", "deft")
-	ts.Check(os.MkdirAll(settings, 0o700))
-	ts.Check(os.WriteFile(filepath.Join(settings, "config.yaml"), []byte("install:\n  private_hosts: [\""+host+"\"]\n  ca_file: "+ca+"\n"), 0o600))
 	ts.Setenv("REPOS", server.URL)
+	believe(ts, server)
 }
