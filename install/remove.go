@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/store/blobs"
 )
 
 // Removal is what taking one skill away does.
@@ -126,6 +129,7 @@ func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []
 			if !ok {
 				continue
 			}
+			st = i.verify(ctx, s, agents, st.Name, e) // another process may have come
 			if err := i.repair(ctx, s, st, e); err != nil {
 				bad = errors.Join(bad, fmt.Errorf("skill %q: %w", st.Name, err))
 			}
@@ -160,6 +164,9 @@ func (i *Installer) restore(ctx context.Context, n intent, st Status) (restored 
 	if err != nil {
 		return false, err
 	}
+	if st.Diff.Any() {
+		sweepBelow(n.target(), i.o.Now().Add(-time.Hour))
+	}
 	if len(st.Diff.Missing) > 0 {
 		root, err := os.OpenRoot(n.target())
 		if err != nil {
@@ -188,6 +195,17 @@ func (i *Installer) restore(ctx context.Context, n intent, st Status) (restored 
 	return restored, nil
 }
 
+// sweepBelow removes what a process that was killed while it restored files had only begun
+// to write.
+func sweepBelow(dir string, before time.Time) {
+	_ = filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			atomicfile.Sweep(at, before)
+		}
+		return nil // what can't be read stays for the next time
+	})
+}
+
 // refill puts a sound folder's contents into the store again.
 func (i *Installer) refill(ctx context.Context, n intent) error {
 	tree, err := treeAt(ctx, n.target())
@@ -195,7 +213,7 @@ func (i *Installer) refill(ctx context.Context, n intent) error {
 		return err
 	}
 	if tree.Digest() != n.Tree {
-		return fmt.Errorf("%w: the folder was edited, and the store has lost what was installed", ErrLockDamaged)
+		return fmt.Errorf("%w: the store has lost what was installed, and the folder was edited", blobs.ErrDamaged)
 	}
 	root, err := os.OpenRoot(n.target())
 	if err != nil {
