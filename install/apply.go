@@ -323,7 +323,7 @@ func writeFile(ctx context.Context, b blobs.Store, root *os.Root, f skill.FileEn
 		perm = 0o755
 	}
 	if err := atomicfile.WriteIn(root, name, data, perm); err != nil {
-		return fmt.Errorf("install: %w", err)
+		return fmt.Errorf("install %s: %w", filepath.Join(root.Name(), name), err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,9 @@ func newMachine(t *testing.T) *machine {
 		t: t, dir: dir, scope: install.User(filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "home", ".agents")),
 		agents:  []install.Agent{{ID: "agent", User: filepath.Join(dir, "home", ".agent", "skills")}},
 		fetcher: &install.Fetcher{Home: filepath.Join(dir, "home"), Dir: dir},
+	}
+	if err := os.Mkdir(filepath.Join(dir, "home"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	m.source("first")
 	return m
@@ -194,62 +198,101 @@ func (m *machine) interrupted(ctx context.Context, change func(context.Context, 
 }
 
 // Whatever stops a change, and wherever: the next one finds the state of before or of
-// after, whole, and leaves no rest. These tests arm faults of the whole process, so none
-// of them is parallel.
-func TestR01AStoppedInstallLeavesOldOrNew(t *testing.T) {
-	for _, c := range changes {
-		for _, how := range []string{"panic", "err:ENOSPC", "err:EIO"} {
-			if how != "panic" && strings.HasPrefix(c.name, "plugin") {
-				continue // the steps are those of skills
-			}
-			if race.Enabled && how == "err:EIO" {
-				continue // one goroutine: there is no race to see
-			}
-			old, after := newMachine(t), newMachine(t)
-			for _, m := range []*machine{old, after} {
-				if err := c.before(t.Context(), m); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := c.change(t.Context(), after); err != nil {
+// after, whole, and leaves no rest; and where it was an error, the state is so at once, and
+// the error names a place. Every point is tried where DEFT_TEST_FULL is set, else each
+// fault at some. These tests arm faults of the whole process, so none of them is parallel.
+func TestR01R02AStoppedInstallLeavesOldOrNew(t *testing.T) {
+	faults := []string{"panic", "err:ENOSPC", "err:EIO", "err:EACCES"}
+	all, whole := 0, 0
+	for k, c := range changes {
+		old, after := newMachine(t), newMachine(t)
+		for _, m := range []*machine{old, after} {
+			if err := c.before(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
-			wantOld, wantNew := old.state("one"), after.state("one")
-			runs := 0
-			for n := 1; ; n++ {
-				m := newMachine(t)
-				if err := c.before(t.Context(), m); err != nil {
-					t.Fatal(err)
-				}
-				before := len(m.record.list())
-				stopped, err := m.interrupted(t.Context(), c.change, fmt.Sprintf("*=%s@%d", how, n))
+		}
+		if err := c.change(t.Context(), after); err != nil {
+			t.Fatal(err)
+		}
+		s := stop{t: t, what: c.name, old: old.state("one"), new: after.state("one"), before: c.before, change: c.change}
+		runs := 0
+		for f, how := range faults {
+			first, step := 1+(k+f)%4, 4
+			if os.Getenv("DEFT_TEST_FULL") != "" {
+				first, step = 1, 1
+			} else if race.Enabled {
+				step = 12 // one goroutine: there is no race to see
+			}
+			for n := first; ; n += step {
+				stopped, fine := s.at(how, n)
 				if !stopped {
 					break
 				}
-				runs++
-				where := fmt.Sprintf("%s, %s at point %d (%v)", c.name, how, n, err)
-				// The next change of any kind ends what was begun.
-				if err := m.installer().Repair(t.Context(), m.scope, m.agents, nil); err != nil {
-					t.Errorf("%s: the next one: %v", where, err)
+				runs, all = runs+1, all+1
+				if fine {
+					whole++
 				}
-				if got := m.state("one"); got != wantOld && got != wantNew {
-					t.Errorf("%s:\n got %s\nwant %s\n  or %s", where, got, wantOld, wantNew)
-				}
-				if rows := len(m.record.list()) - before; (rows == 1) != (m.state("one") == wantNew) || rows > 1 {
-					t.Errorf("%s: recorded %d times", where, rows)
-				}
-				if rest := m.leftovers(); how != "panic" && len(rest) > 0 {
-					t.Errorf("%s: left behind: %q", where, rest)
-				}
-				if err := c.change(t.Context(), m); err != nil || m.state("one") != wantNew {
-					t.Errorf("%s: again: %v, %s", where, err, m.state("one"))
-				}
-			}
-			if runs < 3 {
-				t.Errorf("%s, %s: only %d points", c.name, how, runs)
 			}
 		}
+		if runs < 3 {
+			t.Errorf("%s: only %d points", c.name, runs)
+		}
 	}
+	t.Logf("R01, R02: %d/%d", whole, all)
+}
+
+// stop is one change that is to be stopped.
+type stop struct {
+	t              *testing.T
+	what, old, new string
+	before, change func(context.Context, *machine) error
+}
+
+// at stops the change at its n-th point, and looks at what is left.
+func (s stop) at(how string, n int) (stopped, fine bool) {
+	t, m := s.t, newMachine(s.t)
+	if err := s.before(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	before := len(m.record.list())
+	stopped, err := m.interrupted(t.Context(), s.change, fmt.Sprintf("*=%s@%d", how, n))
+	if !stopped {
+		return false, true
+	}
+	fine = true
+	wrong := func(format string, args ...any) {
+		fine = false
+		t.Errorf("%s, %s at point %d (%v): %s", s.what, how, n, err, fmt.Sprintf(format, args...))
+	}
+	if how != "panic" {
+		if got := m.state("one"); got != s.old && got != s.new {
+			wrong("at once:\n got %s\nwant %s\n  or %s", got, s.old, s.new)
+		}
+		if !strings.Contains(err.Error(), m.dir) {
+			wrong("it names no place")
+		}
+	}
+	// The next change of any kind ends what was begun.
+	if err := m.installer().Repair(t.Context(), m.scope, m.agents, nil); err != nil {
+		wrong("the next one: %v", err)
+	}
+	if got := m.state("one"); got != s.old && got != s.new {
+		wrong("\n got %s\nwant %s\n  or %s", got, s.old, s.new)
+	}
+	if rows := len(m.record.list()) - before; (rows == 1) != (m.state("one") == s.new) || rows > 1 {
+		wrong("recorded %d times", rows)
+	}
+	rest := m.leftovers()
+	if how == "panic" { // temporary files go when they are an hour old
+		rest = slices.DeleteFunc(rest, func(p string) bool { return strings.HasSuffix(p, ".tmp") })
+	}
+	if len(rest) > 0 {
+		wrong("left behind: %q", rest)
+	}
+	if err := s.change(t.Context(), m); err != nil || m.state("one") != s.new {
+		wrong("again: %v, %s", err, m.state("one"))
+	}
+	return true, fine
 }
 
 // Many that add, replace and remove at once end in what some order of them gives: each

@@ -53,7 +53,7 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != e.Tree {
 			r.Edited = i.changed(ctx, e.Tree, tree)
 		}
-		if why := n.foreign(); why != "" {
+		if why := n.foreign(ctx, e); why != "" {
 			r.Left, r.stays = append(r.Left, n.target()+": "+why), true
 		}
 		for _, l := range s.links(agents, name) {
@@ -71,7 +71,7 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 }
 
 // foreign says why what is at the target is not what deft put there, "" where it is.
-func (n intent) foreign() string {
+func (n intent) foreign(ctx context.Context, e Entry) string {
 	info, err := os.Lstat(n.target())
 	if err != nil {
 		return ""
@@ -85,6 +85,10 @@ func (n intent) foreign() string {
 		return err.Error()
 	case err == nil && p.Name != n.Scope.key(n.Name) && p.Name != "":
 		return "its record is of something else"
+	case errors.Is(err, fs.ErrNotExist):
+		if tree, err := treeAt(ctx, n.target()); err != nil || tree.Digest() != e.Tree {
+			return "it has no record, and other files"
+		}
 	}
 	return ""
 }
