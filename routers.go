@@ -37,7 +37,7 @@ func (k *routers) of(snap *registry.Snapshot, o route.Options, env skill.Environ
 	i := slices.IndexFunc(k.list, func(r ready) bool { return r.snap == snap })
 	if i < 0 {
 		now := ready{snap: snap, view: search.ModelView(snap), env: env}
-		now.env.Skills = skill.NewNameSet(available(snap)...)
+		now.env.Skills = skill.NewVersionSet(available(snap))
 		// Compile's findings are about headers; lint reports them with their lines.
 		if len(k.list) == 0 {
 			now.router, _ = route.Compile(snap, o)
@@ -56,11 +56,12 @@ func (k *routers) of(snap *registry.Snapshot, o route.Options, env skill.Environ
 	return found
 }
 
-func available(snap *registry.Snapshot) []string {
-	var names []string
+// available are the skills that conditions may ask for, with their versions.
+func available(snap *registry.Snapshot) map[string]string {
+	names := map[string]string{}
 	for _, r := range snap.Winners {
 		if r.State == registry.Available {
-			names = append(names, r.Skill.Name)
+			names[r.Skill.Name] = r.Skill.Meta.Version
 		}
 	}
 	return names

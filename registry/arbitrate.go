@@ -547,8 +547,10 @@ func (a *arbiter) gates() {
 		}
 		for _, u := range skill.FindUnmet(m.Conditions, own) {
 			r.State = Unmet
-			need := u.Code + ": " + strings.Join(u.Names, ", ")
-			say("unmet", need, "provide what it needs", "a condition does not hold, %s", need)
+			for _, u := range u.Each() {
+				need := u.Code + ": " + strings.Join(u.Names, ", ")
+				say("unmet", need, u.Fix(), "a condition does not hold, %s", need)
+			}
 		}
 		if len(m.Paths) > 0 {
 			patterns := strings.Join(m.Paths, ", ")

@@ -420,15 +420,22 @@ func (s *Snapshot) innerPath(p string) *Record {
 // nameSet is the set of the keys of some records, for conditions. It is sorted when the
 // first condition asks.
 type nameSet struct {
-	of   []*Record
-	once sync.Once
-	keys []string
+	of       []*Record
+	once     sync.Once
+	keys     []string
+	versions map[string]string // by key, of those that have one
 }
 
 func (s *nameSet) sorted() []string {
 	s.once.Do(func() {
 		for _, r := range s.of {
 			s.keys = append(s.keys, r.Skill.Key)
+			if v := r.Skill.Meta.Version; v != "" {
+				if s.versions == nil {
+					s.versions = map[string]string{}
+				}
+				s.versions[r.Skill.Key] = v
+			}
 		}
 		slices.Sort(s.keys)
 		s.keys = slices.Compact(s.keys)
@@ -442,12 +449,17 @@ func (s *nameSet) Has(name string) bool {
 	return ok
 }
 
+// Version implements skill.VersionNames: a skill without a version has "".
+func (s *nameSet) Version(name string) (string, bool) {
+	there := s.Has(name) // fills versions
+	return s.versions[fold.Key(name)], there
+}
+
 // Digest identifies the set.
 func (s *nameSet) Digest() [32]byte {
 	h := sha256.New()
 	for _, n := range s.sorted() {
-		h.Write([]byte(n))
-		h.Write([]byte{0})
+		h.Write([]byte(n + "\x00" + s.versions[n] + "\x00"))
 	}
 	return [32]byte(h.Sum(nil))
 }

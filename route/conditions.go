@@ -137,6 +137,15 @@ func (m memory) Has(name string) bool {
 	return yes
 }
 
+// Version implements skill.VersionNames; of a set that knows none nothing is known.
+func (m memory) Version(name string) (string, bool) {
+	v, ok := m.Names.(skill.VersionNames)
+	if !ok {
+		return "", false
+	}
+	return v.Version(name)
+}
+
 // HasPrefix implements skill.PrefixNames; a set that cannot say has nothing.
 func (m memory) HasPrefix(prefix string) bool {
 	p, ok := m.Names.(skill.PrefixNames)

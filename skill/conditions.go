@@ -185,6 +185,10 @@ func (b *builder) atoms(m member, bl *block, depth int) []Atom {
 			b.mismatch(member{m.key, item}, bl, "exactly one of skill, tool, bin, env, mcp, os")
 			continue
 		}
+		if _, err := ParseRange(a.Version); err != nil {
+			b.mismatch(member{m.key, item}, bl, "a version as ^1.2 or >=1 <3")
+			a.Version = ""
+		}
 		if a.OS != "" {
 			a.OS, _ = FoldPlatform(a.OS)
 		}

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -69,3 +70,41 @@ func (s *NameSet) List() []string {
 	}
 	return slices.Clone(s.names)
 }
+
+// VersionNames is a Names that knows versions too.
+type VersionNames interface {
+	Names
+	// Version returns the version of a name of the set, "" where it has none; ok is false
+	// where that is not known.
+	Version(name string) (version string, ok bool)
+}
+
+// VersionSet is an immutable set of names with their versions, safe for concurrent use.
+type VersionSet struct {
+	*NameSet
+	versions map[string]string
+	digest   [32]byte
+}
+
+var _ VersionNames = (*VersionSet)(nil)
+
+// NewVersionSet returns the set of the names in of, with their versions; "" is none. of is
+// not to be changed afterwards.
+func NewVersionSet(of map[string]string) *VersionSet {
+	s := &VersionSet{NameSet: NewNameSet(slices.Collect(maps.Keys(of))...), versions: of}
+	h := sha256.New()
+	for _, n := range s.names {
+		h.Write([]byte(n + "\x00" + of[n] + "\x00"))
+	}
+	h.Sum(s.digest[:0])
+	return s
+}
+
+// Version implements VersionNames.
+func (s *VersionSet) Version(name string) (string, bool) {
+	v, ok := s.versions[name]
+	return v, ok
+}
+
+// Digest identifies the set.
+func (s *VersionSet) Digest() [32]byte { return s.digest }

@@ -49,6 +49,21 @@ func FindUnmet(c *Conditions, env Environment) []Unmet {
 
 func has(set Names, name string) bool { return set != nil && set.Has(name) }
 
+// hasVersion asks for a name in a range of versions. What is not known of a version says
+// nothing against it.
+func hasVersion(set Names, name, in string) bool {
+	if !has(set, name) {
+		return false
+	}
+	versions, ok := set.(VersionNames)
+	if in == "" || !ok {
+		return true
+	}
+	version, known := versions.Version(name)
+	r, err := ParseRange(in)
+	return !known || err == nil && r.Holds(version)
+}
+
 func hasTool(set Names, name string) bool {
 	prefix, pattern := strings.CutSuffix(name, "*")
 	if !pattern {
@@ -136,11 +151,11 @@ func failingAtom(a Atom, env Environment, depth int) []string {
 	case a.Group != nil:
 		return failingGroup(a.Group, env, depth+1)
 	case a.Skill != "":
-		met, name = has(env.Skills, a.Skill), "skill "+a.Skill
+		met, name = hasVersion(env.Skills, a.Skill, a.Version), strings.TrimSpace("skill "+a.Skill+" "+a.Version)
 	case a.Tool != "":
 		met, name = hasTool(env.Tools, a.Tool), "tool "+a.Tool
 	case a.Bin != "":
-		met, name = has(env.Bins, a.Bin), "bin "+a.Bin
+		met, name = hasVersion(env.Bins, a.Bin, a.Version), strings.TrimSpace("bin "+a.Bin+" "+a.Version)
 	case a.Env != "":
 		met, name = has(env.Vars, a.Env), "env "+a.Env
 	case a.MCP != "":
@@ -152,4 +167,60 @@ func failingAtom(a Atom, env Environment, depth int) []string {
 		return nil
 	}
 	return []string{name}
+}
+
+// Fix says what a person can do about u, lower case and without a full stop.
+func (u Unmet) Fix() string {
+	names := strings.Join(u.Names, ", ")
+	switch u.Code {
+	case "requires_env":
+		return "set " + names + " in the environment, or bind it in your own configuration"
+	case "requires_tools":
+		return "run it where there is the tool " + names
+	case "requires_toolsets":
+		return "turn on the toolset " + names
+	case "fallback_for_tools", "fallback_for_toolsets":
+		return "use " + names + ", which is there"
+	case "requires_bins":
+		return "install " + names
+	case "any_bins":
+		return "install one of " + names
+	case "requires_mcp":
+		return "configure the MCP server " + names
+	case "requires_skills":
+		return "install the skill " + names
+	case "platforms":
+		return "use it on " + names
+	}
+	fixes := make([]string, 0, len(u.Names))
+	for _, n := range u.Names {
+		fixes = append(fixes, fixOfAtom(n))
+	}
+	return strings.Join(fixes, "; ")
+}
+
+// fixOfAtom is what to do about one atom, as failingAtom names it.
+func fixOfAtom(atom string) string {
+	kind, name, _ := strings.Cut(atom, " ")
+	code := map[string]string{
+		"skill": "requires_skills", "tool": "requires_tools", "bin": "requires_bins", "env": "requires_env",
+		"mcp": "requires_mcp", "os": "platforms",
+	}[kind]
+	if code == "" {
+		return "provide " + atom
+	}
+	return Unmet{code, []string{name}}.Fix()
+}
+
+// Each is one for every atom of dependencies, so that each is told with its own fix; other
+// conditions stay as they are.
+func (u Unmet) Each() []Unmet {
+	if u.Code != "dependencies" {
+		return []Unmet{u}
+	}
+	out := make([]Unmet, 0, len(u.Names))
+	for _, n := range u.Names {
+		out = append(out, Unmet{u.Code, []string{n}})
+	}
+	return out
 }

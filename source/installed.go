@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/deftskills/deft/skill"
@@ -114,7 +113,7 @@ func (e Env) choose(versions []InstalledPlugin) {
 		return
 	}
 	slices.SortFunc(versions, func(a, b InstalledPlugin) int {
-		return cmp.Or(compareVersions(a.Version, b.Version), strings.Compare(a.Version, b.Version))
+		return cmp.Or(skill.CompareVersions(a.Version, b.Version), strings.Compare(a.Version, b.Version))
 	})
 	here := map[string]bool{}
 	for _, l := range Levels(e) {
@@ -254,78 +253,4 @@ func Distinct(list []Source) []Source {
 
 // CompareVersions orders names of versions, as those of installed plugins are: by number,
 // a pre-release before its release, what is no version before everything that is one.
-func CompareVersions(a, b string) int { return compareVersions(a, b) }
-
-// compareVersions orders version names: by number, a pre-release before its release,
-// what is no version before everything that is one.
-func compareVersions(a, b string) int {
-	na, pa, oka := splitVersion(a)
-	nb, pb, okb := splitVersion(b)
-	if !oka || !okb {
-		return boolInt(oka) - boolInt(okb)
-	}
-	for i := range max(len(na), len(nb)) {
-		if c := compareNumbers(part(na, i), part(nb, i)); c != 0 {
-			return c
-		}
-	}
-	if (pa == "") != (pb == "") {
-		return boolInt(pa == "") - boolInt(pb == "")
-	}
-	xs, ys := strings.Split(pa, "."), strings.Split(pb, ".")
-	for i := range min(len(xs), len(ys)) {
-		if c := compareIdentifiers(xs[i], ys[i]); c != 0 {
-			return c
-		}
-	}
-	return len(xs) - len(ys)
-}
-
-// splitVersion takes v1.2.3-pre+build apart; the build says nothing about the order.
-func splitVersion(s string) (numbers []string, pre string, ok bool) {
-	if !versionName.MatchString(s) {
-		return nil, "", false
-	}
-	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "+")
-	s, pre, _ = strings.Cut(s, "-")
-	for _, n := range strings.Split(s, ".") {
-		if digits := strings.TrimLeft(n, "0123456789"); digits != "" { // 1.2.rc1
-			return numbers, strings.Trim(n+"."+pre, "."), true
-		}
-		numbers = append(numbers, n)
-	}
-	return numbers, pre, true
-}
-
-func part(numbers []string, i int) string {
-	if i < len(numbers) {
-		return numbers[i]
-	}
-	return "0"
-}
-
-// compareNumbers compares digits of any length.
-func compareNumbers(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
-}
-
-// compareIdentifiers compares parts of a pre-release: numbers by value and before words.
-func compareIdentifiers(a, b string) int {
-	_, ea := strconv.ParseUint(a, 10, 64)
-	_, eb := strconv.ParseUint(b, 10, 64)
-	switch {
-	case ea == nil && eb == nil:
-		return compareNumbers(a, b)
-	case (ea == nil) != (eb == nil):
-		return boolInt(eb == nil) - boolInt(ea == nil)
-	}
-	return strings.Compare(a, b)
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+func CompareVersions(a, b string) int { return skill.CompareVersions(a, b) }

@@ -329,15 +329,12 @@ func (r *manifestReader) inside(field, p string, at int) (rel string, ok bool) {
 	return clean, true
 }
 
-var (
-	versionName = regexp.MustCompile(`^v?\d+(\.\d+)*$|^v?\d+(\.\d+)+[-+.].*$`)
-	commitName  = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
-)
+var commitName = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 
 // looksLikeVersion says whether a directory is named after a version or a commit: its
 // name changes with each update and can address nothing.
 func looksLikeVersion(name string) bool {
-	return versionName.MatchString(name) || commitName.MatchString(strings.ToLower(name))
+	return skill.IsVersion(name) || commitName.MatchString(strings.ToLower(name))
 }
 
 // IsVersion reports whether a directory is named after a version or a commit, and so can
