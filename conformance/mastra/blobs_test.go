@@ -3,26 +3,57 @@ package mastra
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/deftskills/deft/internal/s3test"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/store/blobs"
+	"github.com/deftskills/deft/store/blobs3"
 )
+
+// backend is one kind of store of blobs.
+type backend struct {
+	name   string
+	open   func(t *testing.T) blobs.Store
+	server bool // one for several machines, as its database is
+}
+
+func backends() []backend {
+	list := []backend{
+		{"memory", func(*testing.T) blobs.Store { return blobs.NewMemory() }, false},
+		{"folder", func(t *testing.T) blobs.Store { return &blobs.Dir{Path: t.TempDir()} }, false},
+		{"bucket", func(t *testing.T) blobs.Store { return inBucket(t, s3test.InProcess(t)) }, true},
+	}
+	if os.Getenv("DEFT_TEST_FULL") != "" {
+		list = append(list, backend{"gateway", func(t *testing.T) blobs.Store { return inBucket(t, s3test.Gateway(t)) }, true})
+	}
+	return list
+}
+
+func inBucket(t *testing.T, b *s3test.Bucket) blobs.Store {
+	t.Helper()
+	s, err := blobs3.Open(b.Address, blobs3.Options{Env: b.Env, Patience: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
 
 // onEach runs a line on every store of blobs.
 func onEach(t *testing.T, f func(t *testing.T, s blobs.Store)) {
 	t.Helper()
-	for _, kind := range []struct {
-		name string
-		open func(t *testing.T) blobs.Store
-	}{
-		{"memory", func(*testing.T) blobs.Store { return blobs.NewMemory() }},
-		{"folder", func(t *testing.T) blobs.Store { return &blobs.Dir{Path: t.TempDir()} }},
-	} {
-		t.Run(kind.name, func(t *testing.T) {
+	for _, p := range backends() {
+		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			f(t, kind.open(t))
+			f(t, p.open(t))
 		})
 	}
 }

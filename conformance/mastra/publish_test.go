@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"github.com/deftskills/deft/internal/pgtest"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/store"
@@ -23,21 +25,39 @@ type publisher struct {
 	blobs blobs.Store
 }
 
-// publishing runs a line on a real store with each store of blobs.
+// publishing runs a line on real stores: a machine's own, and a server's database with
+// contents in a bucket.
 func publishing(t *testing.T, f func(t *testing.T, p publisher)) {
 	t.Helper()
-	onEach(t, func(t *testing.T, b blobs.Store) {
-		s, err := store.Open(t.Context(), store.Options{DB: "sqlite:" + filepath.Join(t.TempDir(), "deft.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
+	for _, at := range backends() {
+		t.Run(at.name, func(t *testing.T) {
+			t.Parallel()
+			address := "sqlite:" + filepath.Join(t.TempDir(), "deft.db")
+			if at.server {
+				address = pgtest.From(t, "mastra", migrated)
 			}
+			s, err := store.Open(t.Context(), store.Options{DB: address, Busy: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			f(t, publisher{s, at.open(t)})
 		})
-		f(t, publisher{s, b})
-	})
+	}
+}
+
+// migrated brings an empty database to the schema.
+func migrated(address string) error {
+	s, err := store.Open(context.Background(), store.Options{DB: address})
+	if err != nil {
+		return err
+	}
+	_, err = s.Migrate(context.Background())
+	return errors.Join(err, s.Close())
 }
 
 func (p publisher) dir(t *testing.T, files map[string]string) (store.Version, error) {
