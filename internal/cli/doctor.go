@@ -119,6 +119,7 @@ func (r *run) checks(ctx context.Context, snap *registry.Snapshot, fix bool) ([]
 	list = append(list, r.stateChecks(ctx, snap)...)
 	list = append(list, r.watchCheck(ctx))
 	list = append(list, r.serverChecks()...)
+	list = append(list, r.blobChecks(ctx)...)
 	var found []skill.Diagnostic
 	for _, rec := range snap.All {
 		found = append(found, rec.Skill.Diagnostics...)
@@ -162,7 +163,7 @@ const shown = 20
 
 func (r *run) doctorText(checks []check, ok bool) {
 	counts, lines := map[string]int{}, map[string]int{}
-	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state", "watch", "plugin_removable", "mcp_server"}
+	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state", "watch", "plugin_removable", "mcp_server", "blobs"}
 	for _, c := range checks {
 		if c.Level == skill.LevelInfo && !slices.Contains(plain, c.ID) && !r.globals.verbose {
 			counts[c.ID]++

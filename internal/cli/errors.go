@@ -67,7 +67,7 @@ func failureOf(err error, networked bool) *failure {
 
 // knownErrors turns errors of the rooms into failures; each returns nil for others.
 func knownErrors() []func(error) *failure {
-	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest, notKept, queueFailure, storeFailure, installFailure}
+	return []func(error) *failure{unknownSkill, ambiguousSkill, badRequest, notKept, queueFailure, storeFailure, blobFailure, installFailure}
 }
 
 // notKept is a turn that came to its end and is not kept.

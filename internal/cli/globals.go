@@ -16,6 +16,8 @@ type globals struct {
 	cwd, home, dialect, clients, lang string
 	db                                string
 	dbFrom                            config.From // who said db
+	blobs                             string
+	blobsFrom                         config.From // who said blobs
 	sources                           []string
 	profile                           string
 	profileFrom                       config.From // who said profile
@@ -29,6 +31,7 @@ func (g *globals) bind(f *pflag.FlagSet) {
 	f.StringVarP(&g.cwd, "cwd", "C", "", "workspace `DIR`; default the current one")
 	f.StringVar(&g.home, "home", "", "`DIR` for everything that deft keeps; DEFT_HOME")
 	f.StringVar(&g.db, "db", "", "where state is kept: `URL` sqlite:PATH or postgres://…; DEFT_DB")
+	f.StringVar(&g.blobs, "blobs", "", "where published files are: `URL` file:PATH or s3://BUCKET?…; DEFT_BLOBS")
 	f.StringArrayVar(&g.sources, "source", nil, "more skills: directory, skill, SKILL.md or glob, as `[KIND=]PATH`; DEFT_SOURCES")
 	f.BoolVar(&g.onlySources, "only-sources", false, "no other skills than those of --source")
 	f.StringVar(&g.dialect, "dialect", "", "rules of another system, by `NAME`; DEFT_DIALECT")
@@ -69,6 +72,11 @@ func (g *globals) environment(env func(string) string) error {
 	if g.db == "" {
 		g.db = env("DEFT_DB")
 		g.dbFrom = config.From{Level: config.Env, File: "DEFT_DB"}
+	}
+	g.blobsFrom = config.From{Level: config.Flag, File: "--blobs"}
+	if g.blobs == "" {
+		g.blobs = env("DEFT_BLOBS")
+		g.blobsFrom = config.From{Level: config.Env, File: "DEFT_BLOBS"}
 	}
 	if list := env("DEFT_SOURCES"); list != "" {
 		sep := ":"

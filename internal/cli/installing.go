@@ -126,7 +126,7 @@ func (r *run) installer() (*install.Installer, error) {
 		reserved[i] = filepath.Dir(reserved[i])
 	}
 	return install.New(install.Options{
-		Blobs:   &blobs.Dir{Path: filepath.Join(r.dirs.Data, "blobs"), Aside: filepath.Join(r.dirs.State, "damaged")},
+		Blobs:   r.ownBlobs(),
 		Trees:   blobs.Trees{Path: filepath.Join(r.dirs.Data, "trees")},
 		State:   r.dirs.State,
 		Program: "deft " + build().Version,
@@ -183,7 +183,7 @@ var installExits = []struct {
 }{
 	{install.ErrUnrecognised, Usage}, {install.ErrPassword, Usage}, {install.ErrBadRef, Usage}, {install.ErrBadURL, Usage},
 	{install.ErrBadName, Usage}, {install.ErrLockLocal, Usage}, {fetch.ErrNoRef, Negative}, {fetch.ErrNoDir, Negative},
-	{install.ErrMissing, Partial}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged}, {blobs.ErrDamaged, Damaged},
+	{install.ErrMissing, Partial}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged},
 	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
 	{fetch.ErrOrigin, Refused}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},

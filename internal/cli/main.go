@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/deftskills/deft/store/blobs"
 )
 
 // lastWait is how long an interrupted run may take to end in order: a call into the
@@ -18,10 +20,10 @@ import (
 const lastWait = 5 * time.Second
 
 // Main runs the process's command line and returns its exit code; helper is what
-// deft.Helper returned. A first
+// deft.Helper returned, places are those of Process. A first
 // interrupt ends the run in order, with exit code 130; a second one ends it at
 // once. A reader that closes standard output is no error and no noise.
-func Main(helper string) int {
+func Main(helper string, places func(env func(string) string) blobs.Places) int {
 	paceCollections(os.Getenv)
 	// With a receiver, a write to a closed pipe is an error of that write, not the end
 	// of the process.
@@ -40,7 +42,7 @@ func Main(helper string) int {
 		Args: os.Args[1:], Environ: os.Environ(), Dir: dir, GOOS: runtime.GOOS,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinTerminal: terminal(os.Stdin), StdoutTerminal: terminal(os.Stdout), StderrTerminal: terminal(os.Stderr),
-		Width: width, Now: time.Now, Helper: helper, Divert: i.divert, Patience: i.wait,
+		Width: width, Now: time.Now, Helper: helper, Places: places, Divert: i.divert, Patience: i.wait,
 		OpenTerminal: func() (io.Writer, error) { return os.OpenFile("/dev/tty", os.O_WRONLY, 0) },
 	}))
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/skill"
 	"github.com/deftskills/deft/store"
+	"github.com/deftskills/deft/store/blobs"
 )
 
 // Process is everything of the operating system that a run may touch.
@@ -55,6 +56,8 @@ type Process struct {
 	Divert  func(f func()) (restore func())
 	Managed string // the settings file of whoever runs the machine; "" = that of the system
 	Helper  string // what confines commands: the result of deft.Helper; empty = nothing does
+	// Places are further kinds of places of blobs, with a look at the environment; nil = none.
+	Places func(env func(string) string) blobs.Places
 	// Patience says how long a run may take to end after an interrupt; nil = as it likes.
 	Patience func(time.Duration)
 }
@@ -280,6 +283,7 @@ type run struct {
 	keeper   *keeper     // of the conversation; nil = none is kept
 	former   *former     // the conversation that goes on; nil = it is a new one
 	gate     *store.Gate // of the store; guarded by recording
+	shelf    *shelf      // where published files are; nil until it is asked for
 
 	servers servers
 	seen    *telemetry.Telemetry // nil = nobody collects
@@ -296,6 +300,7 @@ func (r *run) close() error {
 		errs = append(errs, r.engine.Close())
 	}
 	r.keeper.close()
+	errs = append(errs, r.shelf.close())
 	if r.store != nil {
 		errs = append(errs, r.store.Close())
 	}

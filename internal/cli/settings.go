@@ -61,6 +61,10 @@ func (r *run) readSettings(trusted bool) (*config.Config, []skill.Diagnostic) {
 		c.DB = r.globals.db
 		c.Mark("db", r.globals.dbFrom)
 	}
+	if r.globals.blobs != "" {
+		c.Blobs = r.globals.blobs
+		c.Mark("blobs", r.globals.blobsFrom)
+	}
 	if r.globals.trustProject {
 		c.TrustProject = config.TrustAlways
 		c.Mark("skills.trust.project", config.From{Level: config.Flag, File: "--trust-project"})

@@ -63,12 +63,15 @@ func (r *run) showConfig(dirs, bounds bool) error {
 	return nil
 }
 
-// shownSettings are the settings without the password of the database.
+// shownSettings are the settings without passwords in addresses.
 func (r *run) shownSettings() []config.Setting {
 	all := r.config.Settings()
 	for i := range all {
-		if all[i].Key == "db" {
+		switch all[i].Key {
+		case "db":
 			all[i].Value = store.Masked(r.database())
+		case "blobs":
+			all[i].Value = store.Masked(r.blobPlace())
 		}
 	}
 	return all

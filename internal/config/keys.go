@@ -113,7 +113,10 @@ type Config struct {
 	Network []string // skills.NAME.network: allow, by NAME or NAME@SOURCE
 	// DB is where state is kept, as package store reads it; it may hold a password. Only the
 	// person's own file says it. "" = a file of the state directory.
-	DB          string
+	DB string
+	// Blobs is where the files of published versions are, as package blobs reads it. Only the
+	// person's own file says it. "" = a folder of the data directory.
+	Blobs       string
 	Model       string // PROVIDER/NAME; "" = choose
 	Models      map[string]Provider
 	Permissions Permissions // rules for tools, of every file
@@ -181,7 +184,8 @@ func (c *Config) Settings() []Setting {
 		{Key: "skills.NAME.env", Value: c.Secrets},
 		{Key: "skills.NAME.network", Value: orEmpty(c.Network)},
 		{Key: "skills.profile", Value: orElse(c.Project.Profile, c.User.Profile)},
-		{Key: "db", Value: ""}, // package cli says it without its password
+		{Key: "db", Value: ""}, // package cli says these two without their passwords
+		{Key: "blobs", Value: ""},
 		{Key: "model", Value: c.Model},
 		{Key: "models", Value: c.Models},
 	}

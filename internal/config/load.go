@@ -223,6 +223,7 @@ func (l *loader) keys() table {
 		})),
 		"model":     l.text(&c.Model, func(s string) bool { return strings.Contains(s, "/") || strings.Contains(s, ":") }, "PROVIDER/NAME"),
 		"db":        l.database,
+		"blobs":     l.blobs,
 		"hooks":     l.hooks,
 		"mcp":       l.mcp,
 		"web":       l.webKeys,
@@ -280,6 +281,16 @@ func (l *loader) database(key string, _, v *yaml.Node) {
 		return
 	}
 	l.config.DB = v.Value
+	l.config.Mark(key, l.from(v))
+}
+
+// blobs takes the address of a place of files; like database it does not repeat it.
+func (l *loader) blobs(key string, _, v *yaml.Node) {
+	if scheme, _, ok := strings.Cut(v.Value, ":"); v.Kind != yaml.ScalarNode || !ok || scheme != "file" && scheme != "s3" {
+		l.bad(v, key+" is no place of files; the default stays", "write file:PATH or s3://BUCKET?region=…&endpoint=…&prefix=…")
+		return
+	}
+	l.config.Blobs = v.Value
 	l.config.Mark(key, l.from(v))
 }
 
