@@ -17,6 +17,9 @@ import (
 // maxRecord bounds a record or lock file, in bytes. They come with clones too.
 const maxRecord = 16 << 20
 
+// errNotFile is a name of which nothing may be read.
+var errNotFile = errors.New("no regular file")
+
 // errNotDir is a path below something that is no folder.
 var errNotDir = syscall.ENOTDIR
 
@@ -33,7 +36,7 @@ func readSmall(at string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: no regular file", at)
+		return nil, fmt.Errorf("%s: %w", at, errNotFile)
 	}
 	f, err := os.OpenFile(at, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
@@ -42,7 +45,7 @@ func readSmall(at string) ([]byte, error) {
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
 	if err == nil && len(src) > maxRecord {
-		err = fmt.Errorf("%s: more than %d bytes", at, maxRecord)
+		err = fmt.Errorf("%s: %w of at most %d bytes", at, errNotFile, maxRecord)
 	}
 	return src, err
 }

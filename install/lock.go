@@ -66,6 +66,9 @@ func ReadLock(path string, project bool) (*Lock, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
+	if errors.Is(err, errNotFile) {
+		return nil, fmt.Errorf("%w: %w", ErrLockDamaged, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}

@@ -50,8 +50,11 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 			continue
 		}
 		n := intent{Scope: s, Name: name}
-		if tree, err := treeAt(ctx, n.target()); err == nil && tree.Digest() != e.Tree {
+		switch tree, err := treeAt(ctx, n.target()); {
+		case err == nil && tree.Digest() != e.Tree:
 			r.Edited = i.changed(ctx, e.Tree, tree)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			r.Edited = []string{err.Error()} // nobody can tell which
 		}
 		if why := n.foreign(ctx, e); why != "" {
 			r.Left, r.stays = append(r.Left, n.target()+": "+why), true

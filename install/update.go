@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -183,18 +184,29 @@ func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outda
 	c.Scope, c.Copy = s, o.entry.Mode == "copy"
 	c.Agents, c.action = chosen(agents, o.entry.Agents), DidUpdate
 	local, err := treeAt(ctx, filepath.Join(s.Skills, o.Name))
-	if err != nil {
-		return u, err
+	if errors.Is(err, fs.ErrNotExist) {
+		u.State, u.Why = Gone, &Reason{Gone, "its folder is not there; deft add installs it anew, deft remove forgets it"}
+		return u, nil
 	}
 	pack := o.pack
-	if local.Digest() != o.entry.Tree {
-		u.Edited = i.changed(ctx, o.entry.Tree, local)
+	if err != nil || local.Digest() != o.entry.Tree {
+		if err != nil {
+			u.Edited = []string{err.Error()} // nobody can tell which
+		} else {
+			u.Edited = i.changed(ctx, o.entry.Tree, local)
+		}
 		switch onEdit {
 		case TakeTheirs:
+			if err != nil {
+				break // the folder goes aside as a whole
+			}
 			if pack, err = i.withExtra(ctx, s, o, local, pack); err != nil {
 				return u, err
 			}
 		case MergeBoth:
+			if err != nil {
+				return u, err
+			}
 			merged, conflicts, err := i.merge(ctx, s, o, local)
 			if err != nil {
 				return u, err

@@ -115,6 +115,11 @@ func (r *run) checks(ctx context.Context, snap *registry.Snapshot, fix bool) ([]
 		return nil, err
 	}
 	list = append(list, links...)
+	installs, err := r.installChecks(ctx, fix)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, installs...)
 	list = append(list, r.needs(snap)...)
 	list = append(list, r.stateChecks(ctx, snap)...)
 	list = append(list, r.watchCheck(ctx))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft/install"
+	"github.com/deftskills/deft/internal/lockfile"
 )
 
 func outdatedVerb() verb {
@@ -159,7 +161,13 @@ func (r *run) update(ctx context.Context, o updateFlags, names []string) error {
 	for _, s := range list {
 		u, err := r.updateOne(ctx, i, scope, s, o, choice)
 		if err != nil {
-			return err
+			if len(list) == 1 || ctx.Err() != nil || errors.Is(err, lockfile.ErrBusy) {
+				return err
+			}
+			// The others are brought all the same.
+			f := failureOf(err, false)
+			r.note(f.exit)
+			u = install.Updated{Name: s.Name, State: "refused", Why: &install.Reason{Code: f.code, Message: f.message}}
 		}
 		doc.Skills = append(doc.Skills, r.updated(u))
 	}
@@ -199,7 +207,7 @@ func (r *run) updated(u install.Updated) updateRow {
 		row.Reason = r.reason(*u.Why)
 	}
 	switch u.State {
-	case "kept", install.Unknown, install.SourceMissing:
+	case "kept", install.Unknown, install.SourceMissing, install.Gone:
 		r.note(Partial)
 	case "conflict", install.RemovedUpstream:
 		r.note(Negative)
