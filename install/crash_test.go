@@ -27,6 +27,8 @@ type machine struct {
 	agents  []install.Agent
 	fetcher *install.Fetcher
 	record  recorder
+	choice  install.Choice                  // beside where and for whom
+	store   func(s blobs.Store) blobs.Store // what stands between an install and its store
 }
 
 func newMachine(t *testing.T) *machine {
@@ -67,8 +69,12 @@ func (m *machine) write(name, text string) {
 }
 
 func (m *machine) installer() *install.Installer {
+	var kept blobs.Store = &blobs.Dir{Path: filepath.Join(m.dir, "data", "blobs")}
+	if m.store != nil {
+		kept = m.store(kept)
+	}
 	return install.New(install.Options{
-		Blobs: &blobs.Dir{Path: filepath.Join(m.dir, "data", "blobs")}, Trees: blobs.Trees{Path: filepath.Join(m.dir, "data", "trees")},
+		Blobs: kept, Trees: blobs.Trees{Path: filepath.Join(m.dir, "data", "trees")},
 		State: filepath.Join(m.dir, "state"), Program: "test", Recorder: &m.record, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 }
@@ -96,7 +102,9 @@ func (m *machine) add(ctx context.Context, names ...string) error {
 			}
 		}
 	}
-	plan, err := i.Plan(ctx, f, packs, install.Choice{Scope: m.scope, Agents: m.agents})
+	choice := m.choice
+	choice.Scope, choice.Agents = m.scope, m.agents
+	plan, err := i.Plan(ctx, f, packs, choice)
 	if err != nil {
 		return err
 	}

@@ -345,6 +345,9 @@ func readFolder(ctx context.Context, dir string) (files []archive.File, notes []
 		files = append(files, archive.File{Path: name, Data: data, Exec: info.Mode()&0o111 != 0})
 		return nil
 	})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("source %s: %w", dir, err)
+	}
 	return files, notes, err
 }
 

@@ -142,7 +142,10 @@ func (i *Installer) drop(n intent, l Link) error {
 	if err := fault.Err("install.drop"); err != nil {
 		return fmt.Errorf("install %s: %w", l.Path, err)
 	}
-	return i.clear(n, l.Path)
+	if err := i.clear(n, l.Path); err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	return nil
 }
 
 // clear makes room for an entry. What can't be made again is put aside.
