@@ -85,8 +85,9 @@ type Fetcher struct {
 	Home string // for paths that begin with ~
 	Dir  string // absolute; other paths are relative to it
 
-	Origins []string   // hosts, or host:port, that an index may name beside its own
-	Keys    fetch.Keys // whose signatures count
+	Origins []string         // hosts, or host:port, that an index may name beside its own
+	Keys    fetch.Keys       // whose signatures count
+	NPM     *fetch.NPMConfig // nil = npm's defaults
 	// Choose says what is fetched of a source that lists its skills; nil = all.
 	Choose func([]Offer) []Offer
 }
@@ -115,6 +116,8 @@ func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
 	switch r.Kind {
 	case Git:
 		return f.git(ctx, r, r.URL)
+	case NPM:
+		return f.npm(ctx, r)
 	case File:
 		b, err := f.HTTP.Document(ctx, r.URL)
 		if err != nil {

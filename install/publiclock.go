@@ -141,6 +141,8 @@ func publicSource(o Origin) (source, kind string) {
 		return o.URL, "local"
 	case WellKnown:
 		return "https://" + o.URL, "well-known"
+	case NPM, MCP:
+		return o.Source().String(), string(o.Type)
 	}
 	for host, kind := range map[string]string{"https://github.com/": "github", "https://gitlab.com/": "gitlab"} {
 		if rest, ok := strings.CutPrefix(o.URL, host); ok {

@@ -70,6 +70,7 @@ var (
 	shortForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._][A-Za-z0-9._-]*(/.*)?$`)
 	driveForm = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
 	npmForm   = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`)
+	npmWanted = regexp.MustCompile(`^([~^=]|[<>]=?)?[A-Za-z0-9*][A-Za-z0-9._+*-]*$`)
 	wordForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 	hostForm  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
 	archives  = regexp.MustCompile(`(?i)\.(zip|skill|tar\.gz|tgz|tar)$`)
@@ -77,7 +78,7 @@ var (
 
 // forms are tried in this order; the first that takes a text decides.
 var forms = []func(s string, o ParseOptions) (SourceRef, bool, error){
-	local, named, scp, addressed, short,
+	local, served, named, scp, addressed, short,
 }
 
 // ParseSource reads what a person typed. It looks at nothing but the text and
@@ -132,7 +133,7 @@ func (r *SourceRef) check() error {
 			return fmt.Errorf("%w: the %s %q begins like an option", ErrBadRef, part.name, part.value)
 		}
 	}
-	if r.Ref != "" {
+	if r.Ref != "" && r.Kind != NPM { // whose form is its own
 		if err := checkRef(r.Ref); err != nil {
 			return err
 		}
@@ -231,15 +232,12 @@ var prefixes = map[string]func(rest string) (SourceRef, bool){
 		}
 		name, dir, _ := strings.Cut(rest, "/")
 		name, version, tagged := strings.Cut(name, "@")
-		ok := npmForm.MatchString(scope+name) && (!tagged || wordForm.MatchString(version))
+		ok := npmForm.MatchString(scope+name) && (!tagged || npmWanted.MatchString(version))
 		return SourceRef{Kind: NPM, URL: scope + name, Ref: version, Dir: strings.Trim(dir, "/")}, ok
 	},
 	"mcp:": func(rest string) (SourceRef, bool) {
 		server, skill, _ := strings.Cut(rest, "/")
 		return SourceRef{Kind: MCP, URL: server, Skill: skill}, wordForm.MatchString(server)
-	},
-	"mcp+": func(rest string) (SourceRef, bool) {
-		return SourceRef{Kind: MCP, URL: rest}, strings.HasPrefix(rest, "https://") && len(rest) > len("https://")
 	},
 	"deft:": func(rest string) (SourceRef, bool) {
 		name, version, tagged := strings.Cut(rest, "@")
@@ -262,6 +260,29 @@ func named(s string, _ ParseOptions) (SourceRef, bool, error) {
 		}
 	}
 	return SourceRef{}, false, nil
+}
+
+// served is the address of an MCP server, held to the rules of any other.
+func served(s string, o ParseOptions) (SourceRef, bool, error) {
+	rest, ok := strings.CutPrefix(s, "mcp+")
+	if !ok {
+		return SourceRef{}, false, nil
+	}
+	at, skill, _ := strings.Cut(rest, "#")
+	r, ok, err := addressed(at, o)
+	switch {
+	case err != nil:
+		return r, true, err
+	case !ok || !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://"):
+		return r, true, fmt.Errorf("%w: %q does not go on as mcp+ sources do, with an https address", ErrUnrecognised, s)
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return r, true, fmt.Errorf("%w: it can't be read as an address", ErrBadURL)
+	}
+	host, _, err := hostOf(u)
+	u.Host = host
+	return SourceRef{Kind: MCP, URL: u.String(), Punycode: r.Punycode, Skill: skill}, true, err
 }
 
 // scp is git's own short form for ssh. The user name is kept: hosts tell by it who asks.
@@ -490,8 +511,11 @@ func (r SourceRef) String() string {
 		}
 		return s
 	case MCP:
-		if strings.HasPrefix(s, "https://") {
-			return "mcp+" + s
+		if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
+			if s = "mcp+" + s; r.Skill != "" {
+				s += "#" + r.Skill
+			}
+			return s
 		}
 		if s = "mcp:" + s; r.Skill != "" {
 			s += "/" + r.Skill

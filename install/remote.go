@@ -95,3 +95,20 @@ func (f *Fetcher) probe(ctx context.Context, r SourceRef) (*Fetched, error) {
 	}
 	return nil, fmt.Errorf("%w: %s is neither an index of skills (%w) nor a git repository (%w)", ErrUnrecognised, fetch.Redacted(r.URL), noIndex, err)
 }
+
+// npm fetches a package of a registry.
+func (f *Fetcher) npm(ctx context.Context, r SourceRef) (*Fetched, error) {
+	n := &fetch.NPM{HTTP: f.HTTP, Config: f.NPM}
+	if n.Config == nil {
+		n.Config = fetch.ReadNPM(nil, func(string) string { return "" })
+	}
+	p, err := n.Fetch(ctx, r.URL, r.Ref)
+	if err != nil {
+		return nil, err
+	}
+	out := &Fetched{
+		Origin: Origin{Type: NPM, URL: r.URL, Ref: r.Ref, Commit: p.Version, Subpath: r.Dir},
+		Files:  p.Files, Notes: p.Notes, roots: p.Skills, licensed: p.Licence,
+	}
+	return out, out.has(r.Dir)
+}

@@ -1,7 +1,15 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,4 +53,46 @@ func believe(ts *testscript.TestScript, server *httptest.Server, more ...string)
 	ts.Check(os.MkdirAll(dir, 0o700))
 	text := "install:\n  private_hosts: [" + strings.Join(hosts, ", ") + "]\n  ca_file: " + ca + "\n" + strings.Join(more, "\n") + "\n"
 	ts.Check(os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
+}
+
+// npmPublish makes a tarball of a folder and adds it, as a version of a package, to the
+// registry npm below the folder that web serves.
+func npmPublish(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 4, "npmpublish SITE DIR NAME VERSION")
+	site, dir, name, version := ts.MkAbs(args[0]), ts.MkAbs(args[1]), args[2], args[3]
+	var tarball bytes.Buffer
+	g := gzip.NewWriter(&tarball)
+	w := tar.NewWriter(g)
+	ts.Check(fs.WalkDir(os.DirFS(dir), ".", func(at string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, at))
+		if err == nil {
+			err = w.WriteHeader(&tar.Header{Name: "package/" + at, Mode: 0o644, Size: int64(len(data))})
+		}
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}))
+	ts.Check(errors.Join(w.Close(), g.Close()))
+	record := filepath.Join(site, "npm", filepath.FromSlash(name))
+	ts.Check(os.MkdirAll(filepath.Dir(record), 0o755))
+	ts.Check(os.WriteFile(record+"-"+version+".tgz", tarball.Bytes(), 0o600))
+	doc := struct {
+		Tags     map[string]string `json:"dist-tags"`
+		Versions map[string]any    `json:"versions"`
+	}{map[string]string{}, map[string]any{}}
+	if src, err := os.ReadFile(record); err == nil {
+		ts.Check(json.Unmarshal(src, &doc))
+	}
+	sum := sha512.Sum512(tarball.Bytes())
+	doc.Tags["latest"] = version
+	doc.Versions[version] = map[string]any{"dist": map[string]string{
+		"tarball": "https://" + ts.Getenv("WEB") + "/npm/" + name + "-" + version + ".tgz", "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
+	}}
+	src, err := json.Marshal(doc)
+	ts.Check(err)
+	ts.Check(os.WriteFile(record, src, 0o600))
 }

@@ -1,5 +1,6 @@
 // Package fetch gets what a source names, as bytes: a commit of a git repository, an
-// archive or a file over https, skills that a host lists.
+// archive or a file over https, skills that a host lists, a
+// package of npm.
 //
 // What belongs here: the ways to fetch, the addresses that may be dialled, and the
 // bounds of each. What may not come in: what a skill is, choosing, and writing anywhere
@@ -13,5 +14,6 @@
 // program: the steps are in without.go, servers in wire.go and ssh.go, what a server sends
 // in pack.go, repositories of this machine in folder.go. The rules of https: http.go; what
 // is dialled and through which proxy, dial.go and proxy.go; what is kept of earlier
-// fetches, cache.go. Indexes of skills: wellknown.go. Signatures: signature.go.
+// fetches, cache.go. Indexes of skills: wellknown.go. Signatures: signature.go. Packages of
+// npm: npm.go, its settings npmrc.go, versions and ranges semver.go.
 package fetch

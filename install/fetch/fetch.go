@@ -41,6 +41,8 @@ const (
 	NoteSubmodule = "fetch_submodule"   // another repository inside; not followed
 	NoteLFS       = "fetch_lfs_pointer" // contents in large-file storage; the pointer is kept
 	NoteLink      = "fetch_link"        // a link to no file of the source; left out
+	NoteNPM       = "fetch_npm"         // what a package says of itself that can't be used
+	NoteNPMRC     = "fetch_npmrc"       // a line of npm's settings that is left out, or that counts
 	NoteEntry     = "fetch_entry"       // an entry of an index that is left out
 	NoteBadPath   = "fetch_bad_path"    // a path that some system can't have; left out
 )

@@ -57,7 +57,10 @@ type site struct {
 	asked atomic.Int32
 }
 
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.asked.Add(1); s.mux.ServeHTTP(w, r) }
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	s.mux.ServeHTTP(w, r)
+}
 
 func (s *site) has(at string, data []byte) {
 	s.mux.HandleFunc(strings.ReplaceAll(at, " ", "%20"), func(w http.ResponseWriter, r *http.Request) {

@@ -145,6 +145,7 @@ func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 		return nil, fail(Usage, "config", "trust.keys: %s", err)
 	}
 	f.Keys.Require = r.config.Signing.Require
+	f.NPM = r.npmConfig()
 	if o.useProxy {
 		f.HTTP.Proxy = fetch.ProxyOf(r.env)
 	}
