@@ -3,7 +3,9 @@ package deft
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/deftskills/deft/command"
 	"github.com/deftskills/deft/registry"
@@ -38,14 +40,55 @@ func (o Options) newHooks(up *upper) *command.HookSet {
 	return set
 }
 
+// pluginOwner is whose the hooks of plugins are in a set.
+const pluginOwner = "plugins"
+
+// pluginHooks are those of plugins that a session has in force.
+type pluginHooks struct {
+	mu  sync.Mutex
+	now []command.Hook
+	ids []string
+}
+
+// heedPlugins puts the hooks of plugins in force that count now. Hooks that did not change
+// stay as they are: one that runs once has run.
+func (s *Session) heedPlugins(ctx context.Context) {
+	if s.engine.o.PluginHooks == nil || s.up.nested() {
+		return
+	}
+	var next []command.Hook
+	for _, h := range s.engine.o.PluginHooks(ctx) {
+		if h.Type == "command" && !s.engine.o.Commands.Hooks || h.Skill == (command.SkillRef{}) {
+			continue
+		}
+		h.Index = len(next)
+		next = append(next, h)
+	}
+	p := &s.plugins
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if reflect.DeepEqual(p.now, next) {
+		return
+	}
+	s.hooks.Unregister(p.ids...)
+	p.ids, _ = s.hooks.Register(pluginOwner, string(session.ScopeSession), next) // numbered here: no two are alike
+	p.now = next
+}
+
 // runHook runs the command of a hook. What belongs to a skill that a person granted is run
 // only while the skill is what was granted.
 func (r *runs) runHook(ctx context.Context, h command.Registered, stdin []byte) (command.Result, error) {
-	if h.Skill.Address != "" && !r.still(ctx, h.Skill) {
+	env := []string(nil)
+	if h.Owner == pluginOwner {
+		if r.e.o.PluginStands == nil || !r.e.o.PluginStands(ctx, h.Skill) {
+			return command.Result{Exit: -1}, fmt.Errorf("the plugin %q is not what was agreed to any more", h.Skill.Name)
+		}
+		env = []string{"PLUGIN_ROOT=" + h.Skill.Dir, "CLAUDE_PLUGIN_ROOT=" + h.Skill.Dir}
+	} else if h.Skill.Address != "" && !r.still(ctx, h.Skill) {
 		return command.Result{Exit: -1}, fmt.Errorf("skill %q is not what was trusted any more", h.Skill.Name)
 	}
 	return r.Run(ctx, command.Request{
-		Kind: command.KindHook, Script: h.Command, Dir: r.e.o.Workspace, Stdin: stdin, Timeout: h.Timeout, Skill: h.Skill,
+		Kind: command.KindHook, Script: h.Command, Dir: r.e.o.Workspace, Stdin: stdin, Timeout: h.Timeout, Skill: h.Skill, Env: env,
 	})
 }
 

@@ -118,8 +118,14 @@ type Options struct {
 	SkillTools toolset.Options
 	// Hooks are the host's own, which come before those of skills; see command.ParseHooks.
 	// Those of type command run where Commands.Hooks says so.
-	Hooks   []command.Hook
-	NoFiles bool // leave out the tools that read and write the workspace
+	Hooks []command.Hook
+	// PluginHooks gives the hooks of plugins that a person agreed to, each with the plugin as
+	// its Skill; it is asked as each turn begins. They count as those of a skill. nil = none.
+	PluginHooks func(ctx context.Context) []command.Hook
+	// PluginStands is asked before each command of such a hook whether the plugin is what was
+	// agreed to still; nil = no command of one is run.
+	PluginStands func(ctx context.Context, plugin command.SkillRef) bool
+	NoFiles      bool // leave out the tools that read and write the workspace
 
 	// AgentTexts gives kinds of agents that the host keeps; they come before those of files.
 	// nil = there are none. See Engine.Agents.

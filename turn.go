@@ -99,6 +99,7 @@ type Session struct {
 	blind   bool // of an agent that may not see what skills there are
 	resumed session.ResumeReport
 	hooks   *command.HookSet
+	plugins pluginHooks
 	filed   map[skill.Digest]bool // SKILL.md files in the transcript; of the turn that runs
 }
 
@@ -223,6 +224,7 @@ func (s *Session) ID() string { return s.inner.ID() }
 // agent.Runner.Run. The last event is turn_finished.
 func (s *Session) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 	s.work.named(in.Text)
+	s.heedPlugins(ctx)
 	in, err := s.as(in)
 	if err != nil {
 		return func(yield func(Event, error) bool) {
@@ -242,6 +244,7 @@ func (s *Session) Compact(ctx context.Context, in Input) iter.Seq2[Event, error]
 // started skills ask for. Skills of session scope stay active.
 func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
 	s.work.named(in.Text)
+	s.heedPlugins(ctx)
 	in, err := s.as(in)
 	if err != nil {
 		return Plan{}, err
@@ -254,6 +257,7 @@ func (s *Session) Plan(ctx context.Context, in Input) (Plan, error) {
 // to Turn.Call. End the Turn whatever happens.
 func (s *Session) Begin(ctx context.Context, in Input) (*Turn, error) {
 	s.work.named(in.Text)
+	s.heedPlugins(ctx)
 	in, err := s.as(in)
 	if err != nil {
 		return nil, err

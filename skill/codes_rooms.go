@@ -45,6 +45,7 @@ var roomCodes = []CodeSpec{
 	{"plugin_manifest", LevelError, "correct the manifest"},
 	{"plugin_bad_path", LevelError, "name a place inside the plugin"},
 	{"plugin_removable", LevelInfo, "remove the folder"},
+	{"plugin_same_skill", LevelWarning, "say the plugin's name before the skill's"},
 	{"command_shadowed", LevelWarning, "rename the command or the skill"},
 	{"plugin_name", LevelWarning, "give the plugin a name of letters, digits and hyphens"},
 	// registry: arbitration.

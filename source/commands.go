@@ -36,6 +36,8 @@ func CommandName(file string) string {
 // asCommand makes a skill that was just parsed one that only a person starts, whatever its
 // header says.
 func asCommand(s *skill.Skill) {
+	// A command needs no header: its file's name says what it is.
+	s.Diagnostics = slices.DeleteFunc(s.Diagnostics, func(d skill.Diagnostic) bool { return d.Code == "header_missing" })
 	s.Meta.DisableModelInvocation, s.Meta.UserInvocable = true, true
 }
 

@@ -79,6 +79,12 @@ func (p plain) Open(name string) (fs.File, error) {
 	return p.FS.Open(name)
 }
 
+// Text is a field of the manifest that holds a text; "" = it does not.
+func (p Plugin) Text(field string) (s string) {
+	_ = json.Unmarshal(p.Fields[field], &s) // what is no text is none
+	return s
+}
+
 // Empty reports whether a plugin brings nothing that a person could use or agree to.
 func (p Plugin) Empty() bool {
 	return len(p.Skills)+len(p.Commands)+len(p.Hooks)+len(p.Servers) == 0

@@ -64,6 +64,7 @@ func (r *run) options() deft.Options {
 	}
 	o.Preference, o.Observe, o.Log = r.preference, r.observe(), r.logs
 	o.Rules, o.Trees, o.Hooks, o.Providers = r.rules, r.keptTree, r.hooks, r.providers()
+	o.PluginHooks, o.PluginStands = r.pluginHooks, r.pluginStands
 	o.Scenarios = deft.ScenarioOptions{On: c.Scenarios.Enabled, Ask: c.Scenarios.Model, Dirs: []string{filepath.Join(r.dirs.Config, "scenarios")}}
 	if o.Dialect == skill.MiniMax {
 		o.MiniMax.Disabled = decisions{r}
@@ -128,6 +129,9 @@ func (r *run) registered(context.Context) []source.RegisteredPlugin {
 			p.Project = filepath.Join(r.dirs.Home, rest)
 		}
 		out = append(out, source.RegisteredPlugin{Name: p.Name, Market: p.Market, Version: p.Version, Project: p.Project, Off: p.Off})
+	}
+	if lock, err := r.pluginLock(); err == nil { // what is wrong with it is said where it says what is installed
+		out = append(out, lock.Registered()...)
 	}
 	return out
 }

@@ -278,6 +278,9 @@ func (r *run) installLocks() (files []string) {
 	for _, s := range r.personal() {
 		files = append(files, s.Lock)
 	}
+	if lock := r.pluginScope("", "").Lock; !slices.Contains(files, lock) {
+		files = append(files, lock)
+	}
 	return files
 }
 

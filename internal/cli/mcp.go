@@ -184,7 +184,8 @@ func (r *run) mcpApprove(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := st.GrantSkill(ctx, store.Grant{Name: s.set.Name, Source: r.approvalSource(), Tree: s.digest, By: "cli"}); err != nil {
+		name, source := r.approval(s)
+		if _, err := st.GrantSkill(ctx, store.Grant{Name: name, Source: source, Tree: s.digest, By: "cli"}); err != nil {
 			return err
 		}
 	}

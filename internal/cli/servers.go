@@ -34,12 +34,24 @@ type server struct {
 	start   mcpskills.Server // with the values of variables
 	digest  skill.Digest     // of what a person approves; no value of a variable is in it
 	project bool             // a project's file proposes it
-	grants  []string         // ids of the approvals of exactly this
-	trouble string           // why it cannot be started though it may; "" = nothing
+	plugin  string           // whose it is, NAME@MARKET, and what agreement calls it; "" = of the settings
+	part    string
+	grants  []string // ids of the approvals of exactly this
+	trouble string   // why it cannot be started though it may; "" = nothing
 }
 
 // may reports whether it may be started.
-func (s server) may() bool { return !s.set.Off && (!s.project || len(s.grants) > 0) }
+func (s server) may() bool {
+	return !s.set.Off && (!s.project && s.plugin == "" || len(s.grants) > 0)
+}
+
+// approval is what a person approves of, and where that counts.
+func (r *run) approval(s server) (name, source string) {
+	if s.plugin != "" {
+		return s.part, pluginSource(s.plugin)
+	}
+	return s.set.Name, r.approvalSource()
+}
 
 // providers are the servers whose tools a model may call. None is started by that.
 func (r *run) providers() []toolset.Provider {
@@ -53,10 +65,19 @@ func (r *run) providers() []toolset.Provider {
 func (r *run) readServers() {
 	var start []mcpskills.Server
 	for _, c := range r.config.Servers {
-		s := r.server(c)
+		r.servers.list = append(r.servers.list, r.server(c))
+	}
+	for _, s := range r.pluginServers(context.Background()) {
+		if slices.ContainsFunc(r.servers.list, func(have server) bool { return have.set.Name == s.set.Name }) {
+			r.diags = append(r.diags, serverTaken(s))
+			continue
+		}
 		r.servers.list = append(r.servers.list, s)
+	}
+	for _, s := range r.servers.list {
+		c := s.set
 		switch {
-		case s.set.Off:
+		case s.set.Off, s.plugin != "" && !s.may(): // those of plugins wait until somebody asks for them
 		case !s.may():
 			r.diags = append(r.diags, r.serverFinding(s, "mcp_server_unapproved", "%s proposes the MCP server %q, which nobody has approved: %s", c.From.File, c.Name, s.start.Place()))
 		case s.trouble != "":

@@ -78,7 +78,7 @@ func (v *verb) command(a *app) *cobra.Command {
 		}
 	}
 	for i := range v.below {
-		v.below[i].parent = v.name
+		v.below[i].parent = v.path()
 		c.AddCommand(v.below[i].command(a))
 	}
 	return c

@@ -14,7 +14,7 @@ func verbs() []verb {
 	return []verb{
 		askVerb(), chatVerb(), resumeVerb(), serveVerb(), cronVerb(), signalVerb(),
 		listVerb(), showVerb(), readVerb(), explainVerb(), doctorVerb(),
-		addVerb(), removeVerb(), verifyVerb(), outdatedVerb(), updateVerb(), rollbackVerb(), pinVerb(),
+		addVerb(), removeVerb(), verifyVerb(), outdatedVerb(), updateVerb(), rollbackVerb(), pinVerb(), pluginVerb(),
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), packVerb(), evalVerb(), docsVerb(),

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -12,7 +13,10 @@ type Install struct {
 	DefaultHost  string   // install.default_host: where OWNER/REPO is looked for; "" = github.com
 	CAFile       string   // install.ca_file: certificates that are believed instead of the system's; "" = those
 	Origins      []string // install.allow_origins: hosts that an index of skills may name beside its own
-	Licences     []string // install.licences: identifiers that pass although they would not
+	// OfficialPlugins is install.official_plugins: the address of a list of plugins with
+	// digests, the marketplace official; "" = there is none.
+	OfficialPlugins string
+	Licences        []string // install.licences: identifiers that pass although they would not
 }
 
 // Signing is whose signatures count: trust.
@@ -43,6 +47,7 @@ func (i Install) settings() []Setting {
 		{Key: "install.default_host", Value: i.DefaultHost},
 		{Key: "install.ca_file", Value: i.CAFile},
 		{Key: "install.allow_origins", Value: orEmpty(i.Origins)},
+		{Key: "install.official_plugins", Value: i.OfficialPlugins},
 		{Key: "install.licences", Value: orEmpty(i.Licences)},
 	}
 }
@@ -54,11 +59,12 @@ var licenceID = regexp.MustCompile(`^[A-Za-z0-9.+-]+$`)
 func (l *loader) installKeys(key string, _, v *yaml.Node) {
 	l.mapping(v, key+".", func() table {
 		return table{
-			"private_hosts": l.list(&l.config.Install.PrivateHosts, hostName.MatchString, "a host, or host:port"),
-			"default_host":  l.text(&l.config.Install.DefaultHost, hostName.MatchString, "a host"),
-			"ca_file":       l.text(&l.config.Install.CAFile, func(string) bool { return true }, "a file"),
-			"allow_origins": l.list(&l.config.Install.Origins, hostName.MatchString, "a host, or host:port"),
-			"licences":      l.list(&l.config.Install.Licences, licenceID.MatchString, "an identifier of a licence"),
+			"allow_origins":    l.list(&l.config.Install.Origins, hostName.MatchString, "a host, or host:port"),
+			"private_hosts":    l.list(&l.config.Install.PrivateHosts, hostName.MatchString, "a host, or host:port"),
+			"default_host":     l.text(&l.config.Install.DefaultHost, hostName.MatchString, "a host"),
+			"ca_file":          l.text(&l.config.Install.CAFile, func(string) bool { return true }, "a file"),
+			"official_plugins": l.text(&l.config.Install.OfficialPlugins, func(s string) bool { return strings.HasPrefix(s, "https://") }, "an https address"),
+			"licences":         l.list(&l.config.Install.Licences, licenceID.MatchString, "an identifier of a licence"),
 		}
 	})
 }
