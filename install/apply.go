@@ -118,7 +118,7 @@ func (i *Installer) apply(ctx context.Context, p *Plan, it Item) (Done, error) {
 		return Done{Item: it}, nil
 	}
 	n := intent{Scope: p.choice.Scope, Name: it.Name, Tree: it.Digest, Before: it.Before, Entry: &entry, Links: it.Links, Copy: p.choice.Copy}
-	n.Kept = i.keepWhat(ctx, n)
+	n.Kept, n.Took = i.keepWhat(ctx, n), lock.takes(n)
 	prov := i.provenance(p, it, entry)
 	n.Did = i.did(p.choice, it, entry)
 	notes, err := i.carryOut(ctx, n, &prov)

@@ -37,7 +37,9 @@ type intent struct {
 	Made  []string          `json:"made,omitempty"`  // entries where none was
 	Stays bool              `json:"stays,omitempty"` // the folder is of something else
 	Copy  bool              `json:"copy,omitempty"`
-	Did   Change            `json:"did"`
+	// Took says for whom other versions of a plugin were, by their keys, who have this one now.
+	Took map[string][]string `json:"took,omitempty"`
+	Did  Change              `json:"did"`
 }
 
 // journalFile is one file of the journal. Sum guards it: paths of a damaged one would be

@@ -43,24 +43,43 @@ func (l *Lock) part(s Scope) map[string]Entry {
 	return l.Skills
 }
 
-// record writes down what an intent does. A version of a plugin takes the place of another
-// for those that it is for now.
-func (l *Lock) record(n intent) {
+// record writes down what an intent does, or takes that back. A version of a plugin takes
+// the place of another for those that it is for now.
+func (l *Lock) record(n intent, undone bool) {
 	part, key := l.part(n.Scope), n.Scope.key(n.Name)
 	if n.Entry == nil {
 		delete(part, key)
-		return
+	} else {
+		part[key] = *n.Entry
 	}
-	part[key] = *n.Entry
-	if n.Scope.Plugin == "" {
-		return
+	for other, whom := range n.Took {
+		e, ok := part[other]
+		if !ok {
+			continue
+		}
+		e.For = slices.DeleteFunc(slices.Clone(e.For), func(f string) bool { return slices.Contains(whom, f) })
+		if undone {
+			e.For = slices.Sorted(slices.Values(slices.Concat(e.For, whom)))
+		}
+		part[other] = e
 	}
-	for other, e := range part {
-		if other != key && strings.HasPrefix(other, n.Scope.Plugin+"/") {
-			e.For = slices.DeleteFunc(slices.Clone(e.For), func(f string) bool { return slices.Contains(n.Entry.For, f) })
-			part[other] = e
+}
+
+// takes is for whom other versions of a plugin were that an intent installs for them.
+func (l *Lock) takes(n intent) map[string][]string {
+	if n.Scope.Plugin == "" || n.Entry == nil {
+		return nil
+	}
+	out := map[string][]string{}
+	for other, e := range l.Plugins {
+		if other == n.Scope.key(n.Name) || !strings.HasPrefix(other, n.Scope.Plugin+"/") {
+			continue
+		}
+		if whom := slices.DeleteFunc(slices.Clone(e.For), func(f string) bool { return !slices.Contains(n.Entry.For, f) }); len(whom) > 0 {
+			out[other] = whom
 		}
 	}
+	return out
 }
 
 // SplitPluginKey takes NAME@MARKET/VERSION apart.

@@ -105,19 +105,20 @@ func (i *Installer) relock(n intent, e *Entry) error {
 	if err != nil {
 		return err
 	}
+	undone := e != n.Entry
 	have, ok := lock.part(n.Scope)[n.Scope.key(n.Name)]
-	if e == nil && !ok {
+	if e == nil && !ok && len(n.Took) == 0 {
 		return nil
 	}
 	if n.Entry = e; e != nil {
 		next := *e
 		next.extra = have.extra
-		if ok && reflect.DeepEqual(have, next) {
+		if ok && reflect.DeepEqual(have, next) && len(n.Took) == 0 {
 			return nil
 		}
 		n.Entry = &next
 	}
-	lock.record(n)
+	lock.record(n, undone)
 	return lock.Write(n.Scope.Lock)
 }
 

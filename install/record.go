@@ -66,5 +66,5 @@ func (i *Installer) record(ctx context.Context, c Change) {
 
 // change begins the record of one.
 func (i *Installer) change(action string, s Scope, name string, from, to skill.Digest, source Origin) Change {
-	return Change{ID: id(), Action: action, At: i.o.Now().UTC(), Scope: s.Name, Root: s.Root, Name: name, From: from, To: to, Source: source}
+	return Change{ID: id(), Action: action, At: i.o.Now().UTC(), Scope: s.Name, Root: s.Root, Name: s.key(name), From: from, To: to, Source: source}
 }

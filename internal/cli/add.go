@@ -27,7 +27,7 @@ func addVerb() verb {
 	var o addFlags
 	return verb{
 		name: "add", args: "[SOURCE]", max: 1, group: groupSkill, effects: effects{reads: true, writes: true, network: true},
-		short: "install skills, or what deft.lock says", brief: "skills come and go",
+		short: "install skills, or what deft.lock says", brief: "come and go",
 		long: "SOURCE is a folder or archive, a git repository (OWNER/REPO, https://…, git@…), what a browser\n" +
 			"shows of one, the address of an archive or a SKILL.md, or a host with an index of skills. With\n" +
 			"#REF or #REF:DIR that branch, tag or commit. Nothing of it is run. An installed skill is text\n" +

@@ -398,7 +398,7 @@ func (r *run) pluginRemove(ctx context.Context, arg string) error {
 		if err := r.disagree(ctx, list); err != nil {
 			return err
 		}
-		if err := i.Remove(ctx, scope, plan); err != nil {
+		if _, err := i.Remove(ctx, scope, nil, plan); err != nil {
 			return err
 		}
 		_ = os.Remove(scope.Skills) // it stays where anything else is in it
