@@ -181,11 +181,7 @@ func (i *Installer) entry(p *Plan, it Item) Entry {
 	if p.choice.Copy {
 		e.Mode = "copy"
 	}
-	for _, f := range it.own().Tree {
-		if f.Exec {
-			e.Exec = append(e.Exec, f.Path)
-		}
-	}
+	e.Exec = execOf(it.own().Tree)
 	for _, l := range it.Links {
 		e.Agents = append(e.Agents, l.Agent)
 	}
@@ -200,7 +196,7 @@ func (i *Installer) entry(p *Plan, it Item) Entry {
 func (i *Installer) provenance(p *Plan, it Item, e Entry) Provenance {
 	prov := Provenance{
 		Format: provenanceFormat, ID: id(), Name: p.choice.Scope.key(it.Name), Source: e.Source, Tree: e.Tree, Files: len(it.own().Files),
-		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode,
+		Licence: it.Licence, At: i.o.Now().UTC(), Installer: i.o.Program, Mode: e.Mode, Agents: e.Agents,
 	}
 	prov.minara, prov.Unverified, prov.Signed = p.choice.Scope.Minara, p.unverified, p.signed
 	if was, err := ReadProvenance(it.Target); err == nil {

@@ -132,7 +132,7 @@ func (i *Installer) statuses(ctx context.Context, s Scope, agents []Agent, names
 			continue
 		}
 		if _, err := ReadProvenance(filepath.Join(s.Skills, e.Name())); err == nil {
-			out = append(out, Status{Name: e.Name(), State: Stray})
+			out = append(out, Status{Name: e.Name(), State: Stray, Why: fmt.Sprintf("%s does not name %s", s.Lock, filepath.Join(s.Skills, e.Name()))})
 		}
 	}
 	return out, nil
@@ -140,15 +140,18 @@ func (i *Installer) statuses(ctx context.Context, s Scope, agents []Agent, names
 
 func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name string, e Entry) Status {
 	st := Status{Name: name, State: OK}
+	n := intent{Scope: s, Name: name}
 	was, err := i.pristine(ctx, e.Tree)
 	if err != nil {
 		st.State, st.Why = StoreDamaged, err.Error()
+		if why := n.unrecorded(s, e); why != "" {
+			st.Why = why + "; " + st.Why // the record may be what is wrong
+		}
 		return st
 	}
-	n := intent{Scope: s, Name: name}
 	now, err := treeAt(ctx, n.target())
 	if errors.Is(err, fs.ErrNotExist) {
-		st.State = Gone
+		st.State, st.Why = Gone, fmt.Sprintf("%s names it, and %s is not there", s.Lock, n.target())
 		return st
 	}
 	if err != nil {
@@ -157,7 +160,10 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 		return st
 	}
 	st.Diff = Compare(was, now)
-	if st.Why = n.unrecorded(s, e, was); st.Why != "" {
+	if st.Why = n.unrecorded(s, e); st.Why == "" && !slices.Equal(execOf(was), e.Exec) {
+		st.Why = fmt.Sprintf("%s names other files that may be run than the skill has", s.Lock)
+	}
+	if st.Why != "" {
 		st.State = Edited
 	}
 	for _, c := range []struct {
@@ -179,9 +185,9 @@ func (i *Installer) verify(ctx context.Context, s Scope, agents []Agent, name st
 	return st
 }
 
-// unrecorded says how a lock file's entry, the record in the folder and the tree differ,
-// "" where they agree.
-func (n intent) unrecorded(s Scope, e Entry, tree skill.Tree) string {
+// unrecorded says how a lock file's entry and the record in the folder differ, "" where
+// they agree.
+func (n intent) unrecorded(s Scope, e Entry) string {
 	p, err := ReadProvenance(n.target())
 	if errors.Is(err, fs.ErrNotExist) {
 		return "" // the files are what counts
@@ -189,24 +195,28 @@ func (n intent) unrecorded(s Scope, e Entry, tree skill.Tree) string {
 	if err != nil {
 		return err.Error()
 	}
-	var exec []string
-	for _, f := range tree {
-		if f.Exec {
-			exec = append(exec, f.Path)
-		}
-	}
-	for what, same := range map[string]bool{
-		"source":  p.Source == e.Source,
-		"licence": p.Licence.SPDX == e.Licence,
-		"mode":    p.Mode == e.Mode,
-		"tree":    p.Tree == e.Tree,
-		"exec":    slices.Equal(exec, e.Exec),
+	for _, f := range []struct {
+		what string
+		same bool
+	}{
+		{"source", p.Source == e.Source}, {"tree", p.Tree == e.Tree}, {"licence", p.Licence.SPDX == e.Licence},
+		{"mode", p.Mode == e.Mode}, {"agents", slices.Equal(p.Agents, e.Agents)},
 	} {
-		if !same {
-			return fmt.Sprintf("%s and %s differ in %s", s.Lock, filepath.Join(n.target(), ProvenanceFile), what)
+		if !f.same && p.ID != "" { // another system's record has no id
+			return fmt.Sprintf("%s and %s differ in %s", s.Lock, filepath.Join(n.target(), ProvenanceFile), f.what)
 		}
 	}
 	return ""
+}
+
+// execOf are the files of a tree that may be run.
+func execOf(t skill.Tree) (out []string) {
+	for _, f := range t {
+		if f.Exec {
+			out = append(out, f.Path)
+		}
+	}
+	return out
 }
 
 func linkState(l Link, name, target string) string {

@@ -34,6 +34,7 @@ type Provenance struct {
 	At        time.Time       `json:"installed_at"`
 	Installer string          `json:"installer"`
 	Mode      string          `json:"mode"`
+	Agents    []string        `json:"agents,omitempty"` // whose folders have an entry
 	// Unverified says that the source has no digests to compare with.
 	Unverified bool `json:"unverified,omitempty"`
 	// Signed is the id of the key that signed the source; "" = none that is known.
@@ -63,11 +64,10 @@ func (p Provenance) bytes() ([]byte, error) {
 	return append(src, '\n'), nil
 }
 
-// sound reports whether a record is the one that was written. One without a sum is of
-// another installer.
+// sound reports whether a record is the one that was written.
 func (p Provenance) sound(src []byte) bool {
 	whole := bytes.TrimSuffix(bytes.Replace(src, []byte(`"sum": "`+p.Sum+`"`), []byte(`"sum": ""`), 1), []byte("\n"))
-	return p.Sum == "" && !bytes.Contains(src, []byte(`"sum"`)) || skill.FileDigest(whole) == p.Sum
+	return skill.FileDigest(whole) == p.Sum
 }
 
 // Former is a version that was installed before. The store still has its files.

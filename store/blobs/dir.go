@@ -70,8 +70,11 @@ func (s *Dir) Get(ctx context.Context, d skill.Digest) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob: %w", err)
 	}
-	if b, err = verified(d, b); err != nil && s.Aside != "" {
-		return s.setAside(d, hex, err)
+	if b, err = verified(d, b); err != nil {
+		err = fmt.Errorf("%w: %s", err, s.file(hex))
+		if s.Aside != "" {
+			return s.setAside(d, hex, err)
+		}
 	}
 	return b, err
 }

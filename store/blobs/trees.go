@@ -59,7 +59,7 @@ func (t Trees) Get(ctx context.Context, d skill.Digest) (skill.Tree, error) {
 	}
 	var tree skill.Tree
 	if err := json.Unmarshal(src, &tree); err != nil || tree.Digest() != d {
-		return nil, fmt.Errorf("%w: tree %s", ErrDamaged, d)
+		return nil, fmt.Errorf("%w: tree %s: %s", ErrDamaged, d, t.file(hex))
 	}
 	return tree, nil
 }
