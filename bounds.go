@@ -23,6 +23,14 @@ type upper struct {
 // nested reports whether the session is a sub-agent's.
 func (u *upper) nested() bool { return u != nil && u.of != nil }
 
+// id is that of the kind; "" where there is none.
+func (u *upper) id() string {
+	if u == nil {
+		return ""
+	}
+	return u.kind.ID
+}
+
 // depth is how many sub-agents the session lies below.
 func (u *upper) depth() int {
 	if !u.nested() {

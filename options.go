@@ -177,6 +177,9 @@ type Options struct {
 	Confirms gate.ConfirmStore
 	// History keeps what becomes of turns, skills and tool calls; nil = it is not kept.
 	History agent.Recorder
+	// Uses is told after each turn what it made of the skills, to be counted; an error is
+	// logged and fails nothing. nil = nobody counts.
+	Uses func(ctx context.Context, uses []agent.Use) error
 
 	// Places are directories that are no sources and that Explain looks at too.
 	Places []source.Place

@@ -153,7 +153,7 @@ func (e *Engine) newSession(ctx context.Context, o SessionOptions, up *upper) (_
 	deps := agent.Deps{
 		Model: o.Model, Models: o.Models, Tools: tools, Gate: door, Planner: planner{e, w.view, s.shown, s.blind}, Confirmer: o.Confirm,
 		SkillTools: e.skills, MaxTools: e.o.MaxTools, Sources: o.ToolSources, Spill: w.spill.keep, Redact: e.vault.Hide,
-		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside, Record: e.o.History, Journal: journal,
+		Hooks: s.hooks, HookCommand: w.runs.runHook, Fresh: s.renewed, Keeper: o.Keep, Aside: s.aside, Record: e.o.History, Journal: journal, Uses: e.o.Uses, Kind: up.id(),
 		Placement: w.place.name, Placed: w.place.able, Pending: s.pending, Scenarios: e.newScenarios(ctx, o, up),
 		Identity: o.Identity, Project: o.Project, Dir: e.o.Workspace, Counter: e.o.Counter, Now: e.o.Clock, Rand: e.o.Rand,
 		Log: e.o.log(), Observe: e.o.Observe,

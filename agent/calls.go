@@ -100,6 +100,7 @@ func (t *turn) group(g []*pending) {
 		t.seen(p, elapsed)
 		t.writeResult(model.Result{CallID: p.call.ID, Text: e.Output, IsError: e.IsError})
 		t.recordCall(p, e.Output, e.Elapsed)
+		t.usedCall(before, p, e.Output, e.Elapsed)
 		t.emit(Event{Type: ToolFinished, Call: e})
 	}
 	t.flush()
@@ -136,7 +137,7 @@ func (t *turn) tellChanges(before, after []session.Activation) {
 		has[key(a)] = true
 		if !had[key(a)] {
 			e := skillEvent(a, string(a.Actor))
-			t.loaded(e)
+			t.loaded(a, e)
 		}
 	}
 	for _, a := range before {

@@ -29,7 +29,8 @@
 //   - hooks.go: where a turn hears hooks, and how their commands pass the gate
 //   - texts.go: what the gate says to the commands of a text that is loaded
 //   - transcript.go: what a conversation goes on with in another process; keep.go: how a
-//     turn writes it; record.go: the rows that a turn leaves
+//     turn writes it; record.go: the rows that a turn leaves; uses.go: what it
+//     made of skills, for counting
 //   - compact.go: conversations that are too long for the model; sub.go: sub-agents, what
 //     they share with their caller; definition.go: their kinds; definition_read.go: the
 //     form of a definition; inbox.go: how others have the loop do something

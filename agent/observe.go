@@ -16,6 +16,7 @@ import (
 	"github.com/deftskills/deft/agent/model"
 	"github.com/deftskills/deft/gate"
 	"github.com/deftskills/deft/internal/safetext"
+	"github.com/deftskills/deft/session"
 )
 
 // Observe says to whom turns show how they go: spans and figures with ids and codes, and
@@ -196,7 +197,8 @@ func (e *eyes) ran(ctx context.Context, tool string, took time.Duration) {
 
 // loaded tells that a skill was started, and counts it by who started it, never by its
 // name.
-func (t *turn) loaded(s SkillEvent) {
+func (t *turn) loaded(a session.Activation, s SkillEvent) {
+	t.usedLoad(a, s.By, a.Text)
 	if e := t.r.eyes; e != nil {
 		e.loads.Add(t.ctx, 1, metric.WithAttributes(attribute.String("by", s.By)))
 	}

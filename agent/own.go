@@ -87,6 +87,7 @@ func (o *Turn) Call(calls ...model.Call) []model.Result {
 func (o *Turn) End() {
 	o.t.release()
 	o.t.recordEnd(&End{Stop: StopEnd})
+	o.t.tally()
 }
 
 // Kept says why the record of the turn is not whole; nil = it is so far.

@@ -155,7 +155,7 @@ func (t *turn) start(p Preload) (*session.Loaded, error) {
 		t.due = append(t.due, due{*f, res.Text, by.by})
 		return nil, nil
 	}
-	t.loaded(event)
+	t.loaded(res.Loaded[0].Activation, event)
 	return &res.Loaded[0], nil
 }
 

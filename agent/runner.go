@@ -65,6 +65,10 @@ type Deps struct {
 	// nothing is kept. Both are of one session.
 	Record  Recorder
 	Journal *Journal
+	// Uses is told once, after each turn, what it made of the skills; nil = nobody counts.
+	// Kind is the kind of agent that the turns are of; "" = the conversation itself.
+	Uses func(ctx context.Context, uses []Use) error
+	Kind string
 
 	// Confirmer puts the gate's questions to a person; nil = nobody is there, and
 	// every question is a refusal.

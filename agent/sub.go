@@ -128,6 +128,7 @@ func (t *turn) launch(f session.Fork, by string) (*sub, error) {
 	if f.Skill != "" {
 		skill := skillEvent(f.Identity(), by)
 		e.Skill = &skill
+		t.usedLoad(f.Identity(), by, f.Task)
 	}
 	t.emit(e)
 	in := Input{

@@ -61,6 +61,7 @@ type turn struct {
 	scenarios []route.Scenario
 	boundary  string // of the signal's payload in the prompt
 	rec       recording
+	uses      uses
 }
 
 // run is the frame of a turn: whatever happens inside, the turn layer goes, open
@@ -70,6 +71,7 @@ func (t *turn) run() {
 	stop, err := t.guarded()
 	t.release()
 	t.finish(stop, err)
+	t.tally()
 }
 
 // guarded runs the turn and turns a panic of ours into an error. A panic of the

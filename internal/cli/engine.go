@@ -76,6 +76,7 @@ func (r *run) options() deft.Options {
 	}
 	if r.verb.effects.runsCode && !r.writing.dryRun {
 		o.Record, o.Grants, o.Confirms, o.History = ledger{r}, ledger{r}, ledger{r}, ledger{r}
+		o.Uses = r.uses()
 	}
 	o.Web = &toolset.WebOptions{Private: c.Web.PrivateHosts}
 	o.Memories, o.AgentTexts = notes{r}, r.keptAgents

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/skill"
@@ -65,11 +66,24 @@ func (r *run) readSettings(trusted bool) (*config.Config, []skill.Diagnostic) {
 		c.Blobs = r.globals.blobs
 		c.Mark("blobs", r.globals.blobsFrom)
 	}
+	if r.env("DEFT_STATS") != "" {
+		c.Stats = !saysOff(r.env("DEFT_STATS"))
+		c.Mark("stats", config.From{Level: config.Env, File: "DEFT_STATS"})
+	}
+	if v := r.env("DO_NOT_TRACK"); v != "" && !saysOff(v) {
+		c.Stats = false
+		c.Mark("stats", config.From{Level: config.Env, File: "DO_NOT_TRACK"})
+	}
 	if r.globals.trustProject {
 		c.TrustProject = config.TrustAlways
 		c.Mark("skills.trust.project", config.From{Level: config.Flag, File: "--trust-project"})
 	}
 	return c, diags
+}
+
+// saysOff reports whether a variable says no.
+func saysOff(value string) bool {
+	return slices.Contains([]string{"off", "0", "false", "no"}, strings.ToLower(strings.TrimSpace(value)))
 }
 
 // readSettings is what the files said when they were read last.

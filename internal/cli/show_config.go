@@ -19,7 +19,7 @@ func configVerb() verb {
 	return verb{
 		name: "config", group: groupHouse, effects: effects{reads: true},
 		short: "settings, each with where it came from",
-		brief: "settings, rules, and what was done",
+		brief: "settings, rules, records",
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&dirs, "dirs", false, "the directories that deft uses")
 			f.BoolVar(&bounds, "limits", false, "every bound that deft puts on input")

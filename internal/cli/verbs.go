@@ -18,7 +18,7 @@ func verbs() []verb {
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
 		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), packVerb(), evalVerb(), docsVerb(),
-		configVerb(), migrateVerb(), gateVerb(), grantsVerb(), auditVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
+		configVerb(), migrateVerb(), gateVerb(), grantsVerb(), auditVerb(), statsVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }
 

@@ -127,6 +127,7 @@ type Config struct {
 	Install     Install // install
 	Scan        Scan    // scan
 	Signing     Signing // trust
+	Stats       bool    // stats: the use of skills is counted
 	Placement   string  // placement: where tools run; "" = local
 	Computer    string  // computer.backend: the same, in dialect minara
 	Hooks       []HookList
@@ -142,7 +143,7 @@ type Config struct {
 // New returns the defaults.
 func New() *Config {
 	return &Config{
-		Tuning: defaultTuning(), Scan: defaultScan(), External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
+		Tuning: defaultTuning(), Scan: defaultScan(), Stats: true, External: true, WalkUp: true, DuplicateWarn: true, TrustProject: TrustAsk,
 		Roots: map[string]Switch{}, Profiles: map[string]Profile{}, Models: map[string]Provider{}, Secrets: map[string]map[string]Secret{}, from: map[string]From{},
 	}
 }
@@ -198,6 +199,7 @@ func (c *Config) Settings() []Setting {
 	values = append(values, Setting{Key: "web.private_hosts", Value: orEmpty(c.Web.PrivateHosts)})
 	values = append(append(values, c.Install.settings()...), c.Scan.settings()...)
 	values = append(values, c.Signing.settings()...)
+	values = append(values, Setting{Key: "stats", Value: c.Stats})
 	for i := range values {
 		values[i].From = c.From(values[i].Key)
 	}

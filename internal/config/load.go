@@ -230,6 +230,7 @@ func (l *loader) keys() table {
 		"install":   l.installKeys,
 		"scan":      l.scanKeys,
 		"trust":     l.signingKeys,
+		"stats":     l.boolean(&c.Stats),
 		"telemetry": sub(table{"content": l.boolean(&c.Content)}),
 
 		"scenarios": sub(table{"enabled": l.boolean(&c.Scenarios.Enabled), "model": l.boolean(&c.Scenarios.Model)}),

@@ -137,7 +137,7 @@ func (l *loader) settle() {
 
 // userKeys are the keys that a project's file cannot set, whoever trusts the folder.
 var userKeys = []string{
-	"web", "install", "scan",
+	"web", "install", "scan", "stats",
 	"skills.external", "skills.clients", "skills.plugins", "skills.walk", "skills.profiles", "skills.trust", "skills.builtin", "skills.watch",
 	"skills.refresh", "model", "models", "policy.tier_overrides", "policy.programs", "policy.strict_stage", "sandbox", "hooks", "telemetry",
 }
