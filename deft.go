@@ -138,6 +138,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 // Snapshot returns what is known now: winners, losers and why. It never blocks.
 func (e *Engine) Snapshot() *registry.Snapshot { return e.registry.Snapshot() }
 
+// Environment is what the conditions of skills are judged against now, without what is
+// there only in the turns of a session, such as tools of servers that were not asked.
+func (e *Engine) Environment() skill.Environment { return e.ready(e.Snapshot()).env }
+
 // Sources returns the places that are searched, in order.
 func (e *Engine) Sources() []source.Source { return e.registry.Sources() }
 

@@ -185,7 +185,7 @@ func (i *Installer) entry(p *Plan, it Item) Entry {
 	for _, l := range it.Links {
 		e.Agents = append(e.Agents, l.Agent)
 	}
-	e.For = p.choice.For
+	e.For, e.Needs = p.choice.For, NeedsOf(it.own().Skill)
 	if it.Before != nil {
 		e.extra, e.Off = it.Before.extra, it.Before.Off
 		e.For = slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.For, it.Before.For))))

@@ -6,6 +6,6 @@
 // was fetched. No hook, script or install command of a package is ever started.
 //
 // To change how a source is written, open ref.go; which hosts have browser addresses
-// and how those read, hosts.go; what a component of a path may be, names.go;
-// what the scanner's findings come to, findings.go.
+// and how those read, hosts.go; what a component of a path may be, names.go; what skills
+// need of other skills, needs.go; what the scanner's findings come to, findings.go.
 package install

@@ -41,6 +41,7 @@ type Entry struct {
 	Pin     string       `json:"pin,omitempty"`    // what an update stays at; "" = the ref's newest
 	Agents  []string     `json:"agents,omitempty"` // whose folders have an entry
 	Mode    string       `json:"mode,omitempty"`   // link or copy
+	Needs   []string     `json:"needs,omitempty"`  // skills without which it does not work
 	// For says for whom a version of a plugin is there: EveryProject, or roots of projects.
 	For []string `json:"for,omitempty"`
 	Off bool     `json:"off,omitempty"` // of a plugin that was disabled
@@ -201,7 +202,7 @@ func (e Entry) block() (map[string]json.RawMessage, error) {
 
 // entryKeys are the keys that an entry may leave out: an old value of one must not come
 // back as one that is not known.
-var entryKeys = []string{"source", "tree", "exec", "licence", "pin", "agents", "mode", "for", "off"}
+var entryKeys = []string{"source", "tree", "exec", "licence", "pin", "agents", "mode", "needs", "for", "off"}
 
 // Write replaces the file at path.
 func (l *Lock) Write(path string) error {

@@ -58,8 +58,9 @@ type Choice struct {
 	Unlicensed bool     // skills without a licence pass
 	Accept     []string // rules of the scanner whose findings are taken
 	Pin        string
-	For        []string         // of a plugin; see Entry.For
-	Expected   map[string]Entry // by name: a lock that has to be kept to the byte; nil = none
+	NeededBy   map[string]string // by name: who needs a skill that nobody named; it is asked about
+	For        []string          // of a plugin; see Entry.For
+	Expected   map[string]Entry  // by name: a lock that has to be kept to the byte; nil = none
 
 	action string // what it is recorded as; "" = DidInstall
 	base   *Entry // what an update began from, and must find; nil = anything
@@ -155,6 +156,9 @@ func (i *Installer) item(ctx context.Context, f *Fetched, pack Package, lock *Lo
 	it.Target = filepath.Join(c.Scope.Skills, it.Name)
 	if e, ok := lock.part(c.Scope)[c.Scope.key(it.Name)]; ok {
 		it.Before = &e
+	}
+	if why, ok := c.NeededBy[it.Name]; ok {
+		it.Asks = append(it.Asks, Reason{CodeNeeded, why})
 	}
 	for _, step := range []check{i.expected, i.name, i.place, i.verified, i.licence, i.scan} {
 		why, err := step(ctx, f, &it, c)

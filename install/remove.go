@@ -22,6 +22,7 @@ type Removal struct {
 	Left    []string // entries that are not ours, with the reason
 	Edited  []string // files that were changed since
 	Missing bool     // no record names it
+	Needed  []string // skills that stay and need it
 	stays   bool     // its folder is of something else: only the record and the links go
 	entry   Entry
 }
@@ -49,6 +50,7 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 			out = append(out, r)
 			continue
 		}
+		r.Needed = lock.neededBy(name, names)
 		n := intent{Scope: s, Name: name}
 		switch tree, err := treeAt(ctx, n.target()); {
 		case err == nil && tree.Digest() != e.Tree:

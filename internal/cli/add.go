@@ -72,7 +72,11 @@ type installedJSON struct {
 	Target  string          `json:"target"`
 	Action  string          `json:"action"` // install, replace or same
 	Links   []string        `json:"links"`
+	Needs   []string        `json:"needs"` // other skills
+	Unmet   []unmetJSON     `json:"unmet"` // what it needs and is not there
 	Notes   []string        `json:"notes"`
+
+	skill *skill.Skill
 }
 
 type rejectedJSON struct {
@@ -158,7 +162,15 @@ func (r *run) addSource(ctx context.Context, i *install.Installer, f *install.Fe
 			return err
 		}
 	}
+	if !o.frozen {
+		if packs, err = r.bringNeeds(ctx, i, f, got, packs, choice, &doc); err != nil {
+			return err
+		}
+	}
 	if err := r.carryOut(ctx, i, got, packs, choice, &doc); err != nil {
+		return err
+	}
+	if err := r.judgeNeeds(ctx, &doc); err != nil {
 		return err
 	}
 	return r.added(doc)
@@ -294,6 +306,7 @@ func (r *run) applyPlan(ctx context.Context, i *install.Installer, plan *install
 		in := installedJSON{
 			Name: d.Name, Version: d.Skill.Meta.Version, Digest: d.Digest, Licence: d.Licence, Source: originURL(plan.Origin), Commit: plan.Origin.Commit,
 			Subpath: d.Dir, Target: d.Target, Action: d.Action, Links: []string{}, Notes: orEmptyList(d.Notes),
+			Needs: orEmptyList(install.NeedsOf(d.Skill)), Unmet: []unmetJSON{}, skill: d.Skill,
 		}
 		for _, l := range d.Links {
 			in.Links = append(in.Links, l.Path)
@@ -367,6 +380,9 @@ func (r *run) added(doc addJSON) error {
 			}
 			for _, n := range in.Notes {
 				r.hintf("%s", n)
+			}
+			for _, u := range in.Unmet {
+				r.hintf("%s", r.words.Say("add.unmet", in.Name, u.Code, strings.Join(u.Names, ", "), u.Fix))
 			}
 		}
 		for _, ref := range doc.Refused {

@@ -234,14 +234,18 @@ func (r *run) answers() install.Answers {
 		if p == nil {
 			return false, nil
 		}
-		p.Printf("%s [y/N] ", r.words.Say("add.ask", it.Name, r.reason(ask)))
+		key := "add.ask"
+		if ask.Code == install.CodeNeeded {
+			key = "add.ask_needed"
+		}
+		p.Printf("%s [y/N] ", r.words.Say(key, it.Name, r.reason(ask)))
 		answer, err := r.readLine()
 		return err == nil && (answer == "y" || answer == "yes"), nil
 	}}
 }
 
 // askedAbout are the codes of what is refused only for want of an answer.
-var askedAbout = []string{"install_look_alike", "licence_warn", "scan_warn", "scan_partial", "wellknown_unverified"}
+var askedAbout = []string{install.CodeNeeded, "install_look_alike", "licence_warn", "scan_warn", "scan_partial", "wellknown_unverified"}
 
 // reason is a code's words for a person, with what it is about.
 func (r *run) reason(why install.Reason) string {

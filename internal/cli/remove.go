@@ -38,6 +38,7 @@ type removedJSON struct {
 	Links  []string `json:"links"`
 	Left   []string `json:"left"`   // entries that are not deft's
 	Edited []string `json:"edited"` // files that were changed; kept aside
+	Needed []string `json:"needed"` // skills that stay and need it
 }
 
 func (r *run) remove(ctx context.Context, o installFlags, all bool, names []string) error {
@@ -66,6 +67,11 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 	there := false
 	for _, p := range plan {
 		there = there || !p.Missing
+		if len(p.Needed) > 0 {
+			if err := r.confirm(r.words.Say("remove.needed", p.Name, strings.Join(p.Needed, ", "))); err != nil {
+				return err
+			}
+		}
 		if len(p.Edited) > 0 {
 			if err := r.confirm(r.words.Say("remove.edited", p.Name, strings.Join(p.Edited, ", "))); err != nil {
 				return err
@@ -85,7 +91,7 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 			doc.Missing = append(doc.Missing, p.Name)
 			continue
 		}
-		d := removedJSON{p.Name, []string{}, orEmptyList(p.Left), orEmptyList(p.Edited)}
+		d := removedJSON{p.Name, []string{}, orEmptyList(p.Left), orEmptyList(p.Edited), orEmptyList(p.Needed)}
 		for _, l := range p.Links {
 			d.Links = append(d.Links, l.Path)
 		}
