@@ -225,8 +225,7 @@ func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outda
 			return u, nil
 		}
 	}
-	c.base = &o.entry
-	c.Force = true // what is in the way is the skill itself, and goes aside when it was edited
+	c.base, c.Force = &o.entry, true // what is in the way is the skill itself, and goes aside when it was edited
 	plan, err := i.Plan(ctx, o.fetched, []Package{pack}, c)
 	if err != nil {
 		return u, err
