@@ -37,7 +37,7 @@ func (o Origin) Source() SourceRef {
 // Exactly is the source at what was fetched then, where it can be asked for that.
 func (o Origin) Exactly() SourceRef {
 	r := o.Source()
-	if o.Type == NPM || o.Type == Git && len(o.Commit) == 40 {
+	if o.Type == NPM || o.Type == Published || o.Type == Git && len(o.Commit) == 40 {
 		r.Ref = o.Commit
 	}
 	return r
@@ -90,6 +90,8 @@ type Fetcher struct {
 	NPM     *fetch.NPMConfig // nil = npm's defaults
 	// Choose says what is fetched of a source that lists its skills; nil = all.
 	Choose func([]Offer) []Offer
+	// Versions has what deft: sources name; nil = they can't be fetched.
+	Versions *VersionStore
 }
 
 // ErrMissing is a folder of this machine that is not there any more.
@@ -103,6 +105,8 @@ func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
 	switch r.Kind {
 	case Local:
 		return f.local(ctx, r)
+	case Published:
+		return f.published(ctx, r)
 	case Archive:
 		return f.archive(ctx, r)
 	case WellKnown:

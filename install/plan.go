@@ -333,7 +333,7 @@ func (i *Installer) licence(ctx context.Context, f *Fetched, it *Item, c Choice)
 			it.Licence = v
 		}
 	}
-	if f.Origin.Type == Local && !i.o.EnforceLocal {
+	if (f.Origin.Type == Local || f.Origin.Type == Published) && !i.o.EnforceLocal {
 		return nil, nil
 	}
 	switch v := it.Licence; v.Decision {

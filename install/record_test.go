@@ -42,8 +42,8 @@ func TestEveryChangeIsRecordedOnce(t *testing.T) {
 		do     func() error
 	}{
 		{install.DidInstall, func() error { return m.add(t.Context(), "one") }},
-		{install.DidPin, func() error { return m.installer().Pin(t.Context(), m.scope, "one", "x") }},
-		{install.DidPin, func() error { return m.installer().Pin(t.Context(), m.scope, "one", "") }},
+		{install.DidPin, func() error { return m.installer().Pin(t.Context(), m.scope, "one", "x", nil) }},
+		{install.DidPin, func() error { return m.installer().Pin(t.Context(), m.scope, "one", "", nil) }},
 		{install.DidInstall, func() error { m.source("second"); return m.add(t.Context(), "one") }},
 		{install.DidRollback, func() error { return m.rollback(t, "one") }},
 		{install.DidRemove, func() error { return m.remove(t.Context(), "one") }},

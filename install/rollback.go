@@ -77,8 +77,9 @@ func chosen(agents []Agent, ids []string) (out []Agent) {
 	return out
 }
 
-// Pin has updates stay at what is installed; "" lets them go on.
-func (i *Installer) Pin(ctx context.Context, s Scope, name, pin string) error {
+// Pin has updates stay at what is installed; "" lets them go on. Ref, unless nil, is which
+// version updates ask for then, of a skill that came from the store.
+func (i *Installer) Pin(ctx context.Context, s Scope, name, pin string, ref *string) error {
 	return i.locked(ctx, "pin", s, func() error {
 		lock, err := ReadLock(s.Lock, s.Name == "project")
 		if err != nil {
@@ -92,6 +93,9 @@ func (i *Installer) Pin(ctx context.Context, s Scope, name, pin string) error {
 			return fmt.Errorf("%w: %s: %q was changed meanwhile", lockfile.ErrBusy, CodeBusy, name)
 		}
 		e.Pin = pin
+		if ref != nil && e.Source.Type == Published {
+			e.Source.Ref = *ref
+		}
 		lock.Skills[name] = e
 		if err := lock.Write(s.Lock); err != nil {
 			return err

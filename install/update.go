@@ -99,6 +99,9 @@ func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err er
 	case errors.Is(err, ErrMissing):
 		o.State, o.Why = SourceMissing, err.Error()
 		return nil
+	case errors.Is(err, ErrNotOffered):
+		o.State, o.Why = RemovedUpstream, err.Error()
+		return nil
 	case err != nil:
 		o.State, o.Why = Unknown, err.Error()
 		return nil

@@ -25,6 +25,7 @@ type PublishOptions struct {
 	Channel string // that leads to it afterwards; "" = none
 	Force   bool   // a version of its own even where the newest has the same files
 	Path    string // where the files come from, for people; "" = "/"
+	DryRun  bool   // nothing is kept: the Version is the one that would be, without an ID
 	// AllowWarnings publishes what Check warns of.
 	AllowWarnings bool
 
@@ -132,6 +133,11 @@ func (s *Store) publish(ctx context.Context, set *FileSet, o PublishOptions) (Ve
 		return Version{}, blocked(verdict.Refused)
 	}
 	n.Licence, n.Scan = verdict.Licence, verdict.Scan
+	if o.DryRun {
+		v, err := s.Versions().foresee(ctx, n)
+		v.Warnings = append(v.Warnings, verdict.Warnings...)
+		return v, err
+	}
 	if err := s.putBlobs(ctx, set, o.Blobs); err != nil {
 		return Version{}, err
 	}

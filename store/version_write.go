@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -90,6 +91,31 @@ func (v Versions) Publish(ctx context.Context, n NewVersion) (out Version, err e
 	return out, err
 }
 
+// foresee returns what Publish would, and writes nothing.
+func (v Versions) foresee(ctx context.Context, n NewVersion) (Version, error) {
+	out := Version{Name: n.Name, Number: 1, Label: n.Label, Tree: n.Tree.Digest(), Created: true}
+	all, err := v.List(ctx, n.Name)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return out, nil
+	case err != nil:
+		return Version{}, err
+	case all[0].Tree == out.Tree && !n.Force:
+		return all[0], nil
+	}
+	out.Number = all[0].Number + 1
+	for _, old := range all {
+		if n.Label != "" && old.Label == n.Label {
+			return Version{}, labelTaken(old)
+		}
+	}
+	return out, nil
+}
+
+func labelTaken(v Version) error {
+	return fmt.Errorf("%w: version %d of %s is %s", ErrLabelTaken, v.Number, v.Name, v.Label)
+}
+
 // lockSkill returns the skill's row, made where there is none, for this transaction alone.
 func (v Versions) lockSkill(ctx context.Context, tx *tx, n NewVersion) (PublishedSkill, error) {
 	id, err := v.s.newID(tx.now)
@@ -118,7 +144,7 @@ func (v Versions) newest(ctx context.Context, tx *tx, p *PublishedSkill, n NewVe
 	}
 	for _, old := range all {
 		if n.Label != "" && old.Label == n.Label && (old.Tree != digest || n.Force || old.Number != p.Latest) {
-			return Version{}, fmt.Errorf("%w: version %d of %s is %s", ErrLabelTaken, old.Number, p.Name, n.Label)
+			return Version{}, labelTaken(old)
 		}
 	}
 	if len(all) > 0 && all[0].Tree == digest && !n.Force {
@@ -161,6 +187,7 @@ func offer(ctx context.Context, tx *tx, p *PublishedSkill, v *Version) error {
 	if v.Status() == Published {
 		return nil
 	}
+	v.Released = true
 	if v.PublishedAt.IsZero() {
 		v.PublishedAt = tx.now
 	}

@@ -57,6 +57,8 @@ type Version struct {
 
 	// Created says that publishing made this version: false when its files were there.
 	Created bool
+	// Released says that publishing offered it: it was new, a draft, or archived.
+	Released bool
 	// Warnings are what publishing found and did not refuse.
 	Warnings []string
 }

@@ -63,7 +63,7 @@ var blobExits = []struct {
 	exit Exit
 	hint string
 }{
-	{blobs.ErrDSN, Usage, ""}, {blobs.ErrUnavailable, Network, "hint.blobs_away"}, {blobs.ErrDamaged, Damaged, ""},
+	{blobs.ErrDSN, Usage, ""}, {blobs.ErrUnavailable, Network, "hint.blobs_away"}, {blobs.ErrDamaged, Damaged, ""}, {blobs.ErrMissing, Damaged, ""},
 	{blobs.ErrTooLarge, Negative, ""},
 }
 

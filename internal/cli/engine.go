@@ -11,6 +11,7 @@ import (
 	"github.com/deftskills/deft/agent"
 	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/gate"
+	"github.com/deftskills/deft/install"
 	"github.com/deftskills/deft/internal/config"
 	"github.com/deftskills/deft/internal/tokens"
 	"github.com/deftskills/deft/registry"
@@ -35,7 +36,9 @@ func (r *run) open(ctx context.Context) (*deft.Engine, error) {
 		}
 	}
 	o := r.options()
-	o.More = r.configured(ctx)
+	if o.More = r.configured(ctx); r.only != nil {
+		o.More, o.OnlySources, o.Sources, o.NoBuiltin = []source.Source{r.only}, true, nil, true
+	}
 	o.Diagnostics = r.diags
 	ctx, done := r.watch(ctx, "skills")
 	e, err := deft.Open(ctx, o)
@@ -143,6 +146,9 @@ func (r *run) configured(ctx context.Context) []source.Source {
 		return nil
 	}
 	var out []source.Source
+	if r.config.Install.Published {
+		out = append(out, install.Offered(r.published(), source.Info{}, source.Format{Dialect: skill.Dialect(r.globals.dialect)}))
+	}
 	for _, item := range r.config.Sources {
 		if item.Off {
 			continue

@@ -137,7 +137,7 @@ func (r *run) installer() (*install.Installer, error) {
 
 func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 	c := r.config.Install
-	f := &install.Fetcher{Home: r.dirs.Home, Dir: r.cwd, Origins: slices.Concat(c.Origins, o.origins), HTTP: &fetch.HTTP{
+	f := &install.Fetcher{Home: r.dirs.Home, Dir: r.cwd, Versions: r.published(), Origins: slices.Concat(c.Origins, o.origins), HTTP: &fetch.HTTP{
 		Private: c.PrivateHosts, Plain: o.allowHTTP, Cache: &fetch.Cache{Dir: filepath.Join(r.dirs.Cache, "downloads")},
 	}}
 	var err error
@@ -188,7 +188,7 @@ var installExits = []struct {
 	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
 	{fetch.ErrOrigin, Refused}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
-	{install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
+	{install.ErrNotOffered, Negative}, {install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
 }
 
 // reasonExits are those of why one skill was not installed.

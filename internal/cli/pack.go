@@ -36,23 +36,33 @@ type packJSON struct {
 	Written bool         `json:"written"`
 }
 
+// skillDir is the folder of a skill that is named by its folder or its name.
+func (r *run) skillDir(ctx context.Context, arg string) (string, error) {
+	dir := r.abs(arg)
+	if exists(filepath.Join(dir, "SKILL.md")) {
+		return dir, nil
+	}
+	e, err := r.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	rec, err := find(e.Snapshot(), arg)
+	if err != nil {
+		return "", err
+	}
+	if rec.RealDir == "" {
+		return "", fail(Negative, "pack_refused", "skill %q lies in no folder of this machine", rec.Skill.Name)
+	}
+	return rec.RealDir, nil
+}
+
 func (r *run) pack(ctx context.Context, arg, out, format string) error {
 	if format != "skill" && format != "tar.gz" {
 		return usage("--format %s is not known", format).hinted("hint.one_of", "skill, tar.gz")
 	}
-	dir := r.abs(arg)
-	if !exists(filepath.Join(dir, "SKILL.md")) {
-		e, err := r.open(ctx)
-		if err != nil {
-			return err
-		}
-		rec, err := find(e.Snapshot(), arg)
-		if err != nil {
-			return err
-		}
-		if dir = rec.RealDir; dir == "" {
-			return fail(Negative, "pack_refused", "skill %q lies in no folder of this machine", rec.Skill.Name)
-		}
+	dir, err := r.skillDir(ctx, arg)
+	if err != nil {
+		return err
 	}
 	i, err := r.installer()
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	"github.com/deftskills/deft/internal/telemetry"
 	"github.com/deftskills/deft/search"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
 	"github.com/deftskills/deft/store"
 	"github.com/deftskills/deft/store/blobs"
 )
@@ -271,6 +272,7 @@ type run struct {
 	place    string             // where the tools of the session run, where a job says it; "" = as the settings say
 	talking  bool               // a provider is being asked
 	engine   *deft.Engine
+	only     source.Source   // the one source of this run; nil = those of the settings
 	vectors  search.Embedder // of a verb that wants vectors, where there is one
 	news     *news           // of a conversation; nil for other verbs
 	found    uint64          // version of the Snapshot that a person was told of; 0 = none

@@ -4,24 +4,73 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft/registry"
 	"github.com/deftskills/deft/skill"
+	"github.com/deftskills/deft/source"
+	"github.com/deftskills/deft/store"
 )
 
 func showVerb() verb {
-	var raw, meta bool
+	var raw, meta, draft bool
 	return verb{
 		name: "show", args: "NAME", min: 1, max: 1, group: groupSkill, effects: effects{reads: true}, names: true,
 		short: "what a model would get of a skill", brief: "what a model would get of a skill; one of its files",
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&raw, "raw", false, "the file as it is")
 			f.BoolVar(&meta, "meta", false, "the header as deft reads it")
+			f.BoolVar(&draft, "draft", false, "the newest version of NAME that was not published yet, or of NAME@VERSION that one")
 		},
-		run: func(ctx context.Context, r *run, args []string) error { return r.show(ctx, args[0], raw, meta) },
+		run: func(ctx context.Context, r *run, args []string) error {
+			name := args[0]
+			if draft {
+				var err error
+				if name, err = r.draft(ctx, name); err != nil {
+					return err
+				}
+			}
+			return r.show(ctx, name, raw, meta)
+		},
 	}
+}
+
+// draft has the run see a version of a published skill alone, the newest draft unless one
+// is named, and returns the skill's name.
+func (r *run) draft(ctx context.Context, arg string) (string, error) {
+	name, want, named := strings.Cut(arg, "@")
+	s, err := r.openStore(ctx)
+	if err != nil {
+		return "", err
+	}
+	all, err := s.Versions().List(ctx, name)
+	if err != nil {
+		return "", publishedFailure(ctx, s, name, err)
+	}
+	i := slices.IndexFunc(all, func(v store.Version) bool { return v.Status() == store.Draft })
+	if i < 0 && !named {
+		return "", fail(Negative, "versions_no_draft", "no version of %q is a draft", name)
+	}
+	var v store.Version
+	if named {
+		if v, err = s.Versions().Find(ctx, name, want); err != nil {
+			return "", err
+		}
+	} else {
+		v = all[i]
+	}
+	tree, err := s.Trees().Get(ctx, v.Tree)
+	if err != nil {
+		return "", err
+	}
+	r.only, err = source.Versions(tree, r.publishedBlobs(), source.VersionOptions{
+		Name: v.Name, ID: v.ID, CreatedAt: v.CreatedAt, Info: source.Info{ID: "store", Trust: source.Untrusted},
+		Format: source.Format{Dialect: skill.Dialect(r.globals.dialect)},
+	})
+	return v.Name, err
 }
 
 // showJSON is the document of show. Text is what was asked for: the model's text, or

@@ -266,6 +266,9 @@ func storeFailure(err error) *failure {
 		{store.ErrInvalid, Usage, ""},
 		{store.ErrDSN, Usage, ""},
 		{store.ErrConflict, Busy, ""},
+		{store.ErrUnknownVersion, Negative, ""},
+		{store.ErrTransition, Negative, ""},
+		{store.ErrLabelTaken, Negative, ""},
 		{store.ErrUnavailable, Network, "hint.state_away"},
 	} {
 		if errors.Is(err, known.err) {

@@ -17,7 +17,7 @@ func verbs() []verb {
 		addVerb(), removeVerb(), verifyVerb(), outdatedVerb(), updateVerb(), rollbackVerb(), pinVerb(), pluginVerb(),
 		enableVerb(), disableVerb(), profileVerb(), trustVerb(), untrustVerb(),
 		catalogVerb(), routeVerb(), searchVerb(),
-		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), packVerb(), evalVerb(), docsVerb(),
+		lintVerb(), scanVerb(), newVerb(), initVerb(), exportVerb(), packVerb(), publishVerb(), versionsVerb(), evalVerb(), docsVerb(),
 		configVerb(), migrateVerb(), gateVerb(), grantsVerb(), auditVerb(), statsVerb(), mcpVerb(), versionVerb(), completionVerb(), helpVerb(), manVerb(),
 	}
 }

@@ -17,6 +17,7 @@ type Install struct {
 	// digests, the marketplace official; "" = there is none.
 	OfficialPlugins string
 	Licences        []string // install.licences: identifiers that pass although they would not
+	Published       bool     // install.published: published versions are skills like any other
 }
 
 // Signing is whose signatures count: trust.
@@ -49,6 +50,7 @@ func (i Install) settings() []Setting {
 		{Key: "install.allow_origins", Value: orEmpty(i.Origins)},
 		{Key: "install.official_plugins", Value: i.OfficialPlugins},
 		{Key: "install.licences", Value: orEmpty(i.Licences)},
+		{Key: "install.published", Value: i.Published},
 	}
 }
 
@@ -65,6 +67,7 @@ func (l *loader) installKeys(key string, _, v *yaml.Node) {
 			"ca_file":          l.text(&l.config.Install.CAFile, func(string) bool { return true }, "a file"),
 			"official_plugins": l.text(&l.config.Install.OfficialPlugins, func(s string) bool { return strings.HasPrefix(s, "https://") }, "an https address"),
 			"licences":         l.list(&l.config.Install.Licences, licenceID.MatchString, "an identifier of a licence"),
+			"published":        l.boolean(&l.config.Install.Published),
 		}
 	})
 }
