@@ -101,10 +101,11 @@ func (s share) rate() float64 { return float64(s.n) / float64(max(1, s.of)) }
 
 func (s share) String() string { return fmt.Sprintf("%d/%d = %.1f %%", s.n, s.of, 100*s.rate()) }
 
-func TestBarsOfTheLabelledSet(t *testing.T) {
+// R14: a set of labelled skills, of which half was looked at while the rules were written.
+func TestR14SecurityBarsOfTheLabelledSet(t *testing.T) {
 	t.Parallel()
 	list := labelledCases(t, scanner(t))
-	sums := map[string]*share{}
+	sums, classes := map[string]*share{}, map[string]*share{}
 	count := func(name string, held, yes bool) {
 		for _, key := range []string{name, name + map[bool]string{true: ", held out", false: ", tuned on"}[held]} {
 			if sums[key] == nil {
@@ -114,6 +115,11 @@ func TestBarsOfTheLabelledSet(t *testing.T) {
 		}
 	}
 	for _, c := range list {
+		class := fmt.Sprintf("%s %s %s", map[bool]string{true: "malicious", false: "benign"}[c.malicious], c.hardness, c.class)
+		if classes[class] == nil {
+			classes[class] = &share{}
+		}
+		classes[class].add(c.malicious && found(c.result) || c.result.Blocking > 0)
 		if c.malicious {
 			count("malicious "+c.hardness, c.held, found(c.result))
 			count("malicious "+c.hardness+" blocking", c.held, c.result.Blocking > 0)
@@ -133,10 +139,13 @@ func TestBarsOfTheLabelledSet(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		t.Logf("%-40s %s", name, sums[name])
+		t.Logf("%-44s %s", name, sums[name])
 	}
-	for name, least := range map[string]float64{"malicious easy": 0.95, "malicious hard": 0.70} {
-		if sums[name].rate() < least {
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		t.Logf("class %-38s %s", name, classes[name])
+	}
+	for name, least := range map[string]float64{"malicious easy": 0.95, "malicious hard": 0.70, "malicious structural": 1} {
+		if sums[name] != nil && sums[name].rate() < least {
 			t.Errorf("%s: %s found, at least %.0f %% wanted", name, sums[name], 100*least)
 		}
 	}
@@ -177,10 +186,10 @@ func corpusFiles(t testing.TB, each func(name string, src []byte)) {
 	}
 }
 
-func TestBarsOfTheCorpus(t *testing.T) {
+func TestR14SecurityBarsOfTheCorpus(t *testing.T) {
 	t.Parallel()
 	s := scanner(t)
-	sums := map[string]*share{"all": {}, "held out": {}, "tuned on": {}, "any": {}}
+	sums := map[string]*share{"all": {}, "held out": {}, "tuned on": {}, "any finding": {}}
 	rules, number := map[string]int{}, 0
 	corpusFiles(t, func(name string, src []byte) {
 		if number++; race.Enabled && number%8 != 0 {
@@ -194,7 +203,7 @@ func TestBarsOfTheCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums["all"].add(r.Blocking > 0)
-		sums["any"].add(found(r))
+		sums["any finding"].add(found(r))
 		sums[map[bool]string{true: "held out", false: "tuned on"}[held]].add(r.Blocking > 0)
 		if !r.Complete {
 			rules["partial"]++
@@ -213,7 +222,7 @@ func TestBarsOfTheCorpus(t *testing.T) {
 		t.Logf("%-12s %d", name, rules[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		t.Logf("blocking, %-10s %s", name, sums[name])
+		t.Logf("%-44s %s", "corpus blocking, "+name, sums[name])
 	}
 	if sums["all"].rate() > 0.05 {
 		t.Errorf("blocking: %s, at most 5 %% wanted", sums["all"])
