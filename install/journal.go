@@ -340,7 +340,11 @@ func (i *Installer) undo(ctx context.Context, n intent) error {
 			return err
 		}
 	}
-	return i.relock(n, n.Before)
+	if err := i.relock(n, n.Before); err != nil {
+		return err
+	}
+	_, err := i.ledger(n) // what can't be read is told as a change is made
+	return err
 }
 
 func (i *Installer) undoFolder(ctx context.Context, n intent) error {

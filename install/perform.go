@@ -53,6 +53,12 @@ func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err 
 	if note != "" {
 		notes = append(notes, note)
 	}
+	if note, err = i.ledger(n); err != nil {
+		return nil, err
+	}
+	if note != "" {
+		notes = append(notes, note)
+	}
 	if err := n.putAside(); err != nil {
 		return notes, err
 	}

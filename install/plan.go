@@ -220,6 +220,9 @@ func (i *Installer) name(_ context.Context, f *Fetched, it *Item, c Choice) (*Re
 	if err := CheckName(it.Name); err != nil {
 		return &Reason{"install_bad_name", err.Error()}, nil
 	}
+	if c.Scope.MiniMax && !miniMaxName.MatchString(it.Name) {
+		return &Reason{"install_bad_name", fmt.Sprintf("%q is not of the form that names have there: a letter, then at most 63 of a-z, 0-9, _ and -", it.Name)}, nil
+	}
 	others := slices.Clone(i.o.Reserved)
 	entries, err := os.ReadDir(c.Scope.Skills)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -16,6 +16,10 @@ type Scope struct {
 	Lock   string
 	// Minara has skills called by their id, and a record as that system writes it beside ours.
 	Minara bool
+	// MiniMax holds names to that system's form and keeps its ledger; Agent is whose folder it
+	// is, "" = of all.
+	MiniMax bool
+	Agent   string
 	// Plugin, NAME@MARKET, says that the folder holds the versions of this plugin.
 	Plugin string
 	Public string // a lock file of other installers, brought along where it is there; "" = none

@@ -91,7 +91,7 @@ func looksAlone(i source.Info) bool {
 	switch i.Kind {
 	case source.Project:
 		return i.Trust == source.Workspace
-	case source.User, source.DataDef:
+	case source.User, source.DataDef, source.Global:
 		return i.Trust == source.Trusted
 	}
 	return false

@@ -93,6 +93,16 @@ type foundJSON struct {
 }
 
 func (r *run) add(ctx context.Context, o addFlags, args []string) error {
+	err := r.bringIn(ctx, o, args)
+	if err == nil || err == errNegative || r.hub("") == nil {
+		return err
+	}
+	f := failureOf(err, true)
+	f.host = r.hub(f.code)
+	return f
+}
+
+func (r *run) bringIn(ctx context.Context, o addFlags, args []string) error {
 	if o.listAgents {
 		return r.listAgents()
 	}
@@ -112,6 +122,7 @@ func (r *run) add(ctx context.Context, o addFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	r.bounded(f)
 	doc := addJSON{Installed: []installedJSON{}, Refused: []rejectedJSON{}, Found: []foundJSON{}}
 	choice := install.Choice{Scope: scope, Agents: agents, Copy: o.copy, Force: o.force, Unlicensed: o.unlicensed, Accept: o.accept}
 	if len(args) == 0 {
@@ -182,8 +193,11 @@ func (r *run) fetch(ctx context.Context, f *install.Fetcher, ref install.SourceR
 	ctx, done := r.watch(ctx, "fetch")
 	defer done()
 	got, err := f.Fetch(ctx, ref)
+	if err == nil {
+		err = r.pages(got)
+	}
 	if err != nil {
-		return nil, err
+		return nil, asPage(ref, err)
 	}
 	if got.Origin.Type == install.Local {
 		at := f.Path(got.Origin.URL)

@@ -17,6 +17,7 @@ type failure struct {
 	hint    string // key of the words' catalogue; "" = none
 	with    []any  // what fills the hint's places
 	cause   error
+	host    *hubCode // what a dialect's own host calls it; nil = nothing else
 }
 
 func (f *failure) Error() string { return f.message }

@@ -54,12 +54,14 @@ func (r *run) scope(o installFlags) (install.Scope, error) {
 		return install.Scope{}, usage("--project and --global exclude each other")
 	case skill.Dialect(r.globals.dialect) == skill.Minara:
 		return install.External(r.dirs.Data), nil
+	case skill.Dialect(r.globals.dialect) == skill.MiniMax:
+		return r.miniMaxScope(o)
 	case slices.Equal(o.agents, []string{"deft"}):
 		return install.Own(r.dirs.Data), nil
 	case o.project, !o.global && exists(filepath.Join(root, ".git")):
-		return install.Project(root), nil
+		return r.straight(install.Project(root)), nil
 	}
-	return r.userScope(), nil
+	return r.straight(r.userScope()), nil
 }
 
 // allAgents is the table of clients with the paths of this machine.
@@ -87,8 +89,9 @@ func (r *run) chosenAgents(names []string) ([]install.Agent, error) {
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil
 	}
-	if len(names) == 0 && skill.Dialect(r.globals.dialect) == skill.Minara {
-		return nil, nil // its packages are for itself
+	switch d := skill.Dialect(r.globals.dialect); {
+	case d == skill.MiniMax, len(names) == 0 && (d == skill.Minara || d == skill.ClaudeCode || d == skill.Codex):
+		return nil, nil // what it installs is for itself; agents of dialect minimax are its own
 	}
 	if len(names) == 0 {
 		return slices.DeleteFunc(all, func(a install.Agent) bool {
@@ -275,7 +278,10 @@ func (r *run) userScope() install.Scope {
 
 // personal are the scopes of what is a person's own wherever deft runs.
 func (r *run) personal() []install.Scope {
-	return []install.Scope{r.userScope(), install.Own(r.dirs.Data), install.External(r.dirs.Data)}
+	// What one dialect put into the folder of another program, the others find there too.
+	return append([]install.Scope{
+		r.userScope(), install.Own(r.dirs.Data), install.External(r.dirs.Data), r.claudeScope(r.userScope()),
+	}, r.miniMaxScopes()...)
 }
 
 func (r *run) installLocks() (files []string) {

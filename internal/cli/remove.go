@@ -20,6 +20,7 @@ func removeVerb() verb {
 			"named. A skill that was edited is asked about, and kept aside below the state directory.",
 		flags: func(f *pflag.FlagSet) {
 			o.bind(f)
+			f.StringArrayVar(&o.agents, "agent", nil, "what was added for agent `ID` alone: deft, or one of dialect minimax")
 			f.BoolVar(&all, "all", false, "everything that deft installed")
 		},
 		run: func(ctx context.Context, r *run, args []string) error { return r.remove(ctx, o, all, args) },
@@ -55,6 +56,9 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 			return err
 		}
 		names = sortedKeys(entries)
+	}
+	if err := r.protected(names); err != nil {
+		return err
 	}
 	i, err := r.installer()
 	if err != nil {

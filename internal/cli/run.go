@@ -211,11 +211,16 @@ func (a *app) fail(err error, networked bool) {
 			Code    string `json:"code"`
 			Message string `json:"message"`
 			Hint    string `json:"hint"`
+			// Host is the code of the dialect's own host, with a status.
+			Host *hubCode `json:"host,omitempty"`
 		}
-		a.printJSON(map[string]problem{"error": {f.code, f.message, text.Load("en").Say(f.hint, f.with...)}})
+		a.printJSON(map[string]problem{"error": {f.code, f.message, text.Load("en").Say(f.hint, f.with...), f.host}})
 		return
 	}
 	a.err.Printf("%s %s\n", a.err.Paint(safetext.Red, a.words.Say("error")), f.message)
+	if f.host != nil {
+		a.err.Printf("%s (%d)\n", f.host.Code, f.host.Status)
+	}
 	if f.hint != "" {
 		a.err.Printf("hint: %s\n", a.words.Say(f.hint, f.with...))
 	}
