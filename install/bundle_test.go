@@ -131,7 +131,7 @@ func TestALockFileNamesPluginsThatArePartsOfPaths(t *testing.T) {
 		"north@market/1.0": true, "north@market": false, "north/1.0": false, "north@market/../x": false, "../x@market/1.0": false,
 		"north@market/.x": false, "n@o@market/1.0": false, "north@market/1.0/2": false,
 	} {
-		m.write("data/deft.lock", fmt.Sprintf(`{"lockfile": 1, "skills": {}, "plugins": {%q: {"source": {"type": "local", "url": "/s"}, "tree": "x"}}}`, key))
+		m.write("data/deft.lock", fmt.Sprintf(`{"lockfile": 1, "skills": {}, "plugins": {%q: {"source": {"type": "local", "url": "/s"}, "tree": "sha256:%s"}}}`, key, strings.Repeat("a", 64)))
 		if lock, err := install.ReadLock(m.scope.Lock, false); (err == nil) != ok || ok && len(lock.Plugins) != 1 {
 			t.Errorf("%s: %v", key, err)
 		}

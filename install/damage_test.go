@@ -91,7 +91,7 @@ func (m *machine) finds(file string, bit int, sound *install.Lock) {
 			said += st.State + " " + st.Why + " " + strings.Join(slices.Concat(st.Diff.Changed, st.Diff.Missing, st.Diff.Extra, st.Diff.Mode), " ")
 		}
 	}
-	if said == "" && (file == m.scope.Lock || strings.Contains(file, "/trees/")) {
+	if said == "" && file == m.scope.Lock {
 		// Names of fields are read in any case of letters: nothing else was said.
 		now, err := install.ReadLock(m.scope.Lock, false)
 		if err == nil && reflect.DeepEqual(now.Skills["one"].Tree, sound.Skills["one"].Tree) {

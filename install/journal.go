@@ -355,34 +355,51 @@ func (i *Installer) undoFolder(ctx context.Context, n intent) error {
 	was := n.old()
 	if fresh, err := there(n.fresh()); err != nil {
 		return err
-	} else if fresh && mine {
+	} else if fresh && mine { // after an exchange, before the old folder got its name
 		was = n.fresh()
 	}
 	kept, err := there(was)
 	if err != nil {
 		return err
 	}
-	switch gone, err := there(n.target()); {
+	back := n.beside("undo")
+	still, err := there(n.target())
+	switch {
 	case err != nil:
-		return err
 	case mine && kept:
-		if err := atomicfile.Swap(was, n.target(), n.fresh()); err != nil {
-			return err
-		}
+		err = atomicfile.Swap(was, n.target(), back)
 	case mine:
-		if err := atomicfile.Move(n.target(), n.fresh()); err != nil {
-			return fmt.Errorf("install: %w", err)
-		}
-	case kept && !gone:
-		if err := atomicfile.Move(was, n.target()); err != nil {
+		err = atomicfile.Move(n.target(), back)
+	case kept && !still:
+		err = atomicfile.Move(was, n.target())
+	}
+	if err != nil {
+		return fmt.Errorf("install: %w", err)
+	}
+	for _, at := range []string{n.fresh(), n.old(), back} {
+		if err := i.dispose(ctx, n, at); err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
 	}
-	// Edits that came in between are nobody's to lose.
-	if tree, err := treeAt(ctx, n.fresh()); mine && err == nil && tree.Digest() != n.Tree {
-		return moveAside(n.fresh(), i.aside(n.Scope.key(n.Name)))
+	return nil
+}
+
+// dispose removes a folder that a change made. One that was edited meanwhile, or is of
+// somebody else, is kept aside.
+func (i *Installer) dispose(ctx context.Context, n intent, at string) error {
+	entry, err := there(at)
+	if err != nil || !entry {
+		return err
 	}
-	return removeAll(n.fresh())
+	mine, err := n.made(at)
+	if err != nil {
+		return err
+	}
+	tree, err := treeAt(ctx, at)
+	if whole := err == nil && tree.Digest() == n.Tree; mine && !whole || !mine && at != n.fresh() {
+		return moveAside(at, i.aside(n.Scope.key(n.Name)))
+	}
+	return removeAll(at)
 }
 
 // there reports whether something has a name.

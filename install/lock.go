@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func ReadLock(path string, project bool) (*Lock, error) {
 		for name, src := range raw {
 			e, err := readEntry(src)
 			if err == nil {
-				err = errors.Join(part.check(name), l.check(e))
+				err = errors.Join(part.check(name), l.check(e), e.checkTree())
 			}
 			if err != nil && version <= lockVersion {
 				return nil, fmt.Errorf("%s: %s %q: %w", path, part.what, name, err)
@@ -143,6 +144,16 @@ func (l *Lock) check(e Entry) error {
 	}
 	if e.Source.Subpath != "" && !inside(e.Source.Subpath) {
 		return fmt.Errorf("%w: the folder %q leaves the source", ErrBadURL, e.Source.Subpath)
+	}
+	return nil
+}
+
+// treeForm is the form of a tree's digest. It names files of the store.
+var treeForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func (e Entry) checkTree() error {
+	if !treeForm.MatchString(string(e.Tree)) {
+		return fmt.Errorf("%w: %q is the digest of no tree", ErrLockDamaged, e.Tree)
 	}
 	return nil
 }

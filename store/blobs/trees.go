@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,9 @@ func (t Trees) Get(ctx context.Context, d skill.Digest) (skill.Tree, error) {
 		return nil, fmt.Errorf("tree: %w", err)
 	}
 	var tree skill.Tree
-	if err := json.Unmarshal(src, &tree); err != nil || tree.Digest() != d {
+	err = json.Unmarshal(src, &tree)
+	// The digest is of paths and contents: what may be run is guarded by the bytes.
+	if again, _ := json.Marshal(tree); err != nil || tree.Digest() != d || !bytes.Equal(src, again) {
 		return nil, fmt.Errorf("%w: tree %s: %s", ErrDamaged, d, t.file(hex))
 	}
 	return tree, nil
