@@ -88,6 +88,8 @@ type Fetcher struct {
 	Origins []string         // hosts, or host:port, that an index may name beside its own
 	Keys    fetch.Keys       // whose signatures count
 	NPM     *fetch.NPMConfig // nil = npm's defaults
+	// Serve connects to a server of skills, by its name or its address; nil = to none.
+	Serve func(ctx context.Context, server string) (fetch.SkillServer, error)
 	// Choose says what is fetched of a source that lists its skills; nil = all.
 	Choose func([]Offer) []Offer
 	// Versions has what deft: sources name; nil = they can't be fetched.
@@ -122,6 +124,8 @@ func (f *Fetcher) Fetch(ctx context.Context, r SourceRef) (*Fetched, error) {
 		return f.git(ctx, r, r.URL)
 	case NPM:
 		return f.npm(ctx, r)
+	case MCP:
+		return f.served(ctx, r)
 	case File:
 		b, err := f.HTTP.Document(ctx, r.URL)
 		if err != nil {

@@ -112,3 +112,53 @@ func (f *Fetcher) npm(ctx context.Context, r SourceRef) (*Fetched, error) {
 	}
 	return out, out.has(r.Dir)
 }
+
+// served copies the skills of a server.
+func (f *Fetcher) served(ctx context.Context, r SourceRef) (*Fetched, error) {
+	if f.Serve == nil {
+		return nil, fmt.Errorf("%w: no MCP server is configured", fetch.ErrUnreachable)
+	}
+	s, err := f.Serve(ctx, r.URL)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	list, err := s.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", fetch.ErrUnreachable, err)
+	}
+	out := &Fetched{Origin: Origin{Type: MCP, URL: r.URL}, Failed: map[string]error{}}
+	names := &archive.Paths{}
+	byDir := map[string]fetch.ServedSkill{}
+	for _, k := range list {
+		dir, err := k.Dir()
+		if _, twice := byDir[dir]; err == nil && twice {
+			err = fmt.Errorf("%w: %q is there twice", archive.ErrBadEntry, k.URI)
+		}
+		if err == nil {
+			err = names.Add(dir, true)
+		}
+		if err != nil {
+			out.Notes = append(out.Notes, fetch.Note{Code: fetch.NoteEntry, Message: fmt.Sprintf("a skill of the server is left out: %v", err)})
+			continue
+		}
+		byDir[dir] = k
+		name := k.Name
+		if name == "" {
+			name = path.Base(dir)
+		}
+		out.Offers = append(out.Offers, Offer{name, dir, k.Description})
+	}
+	for _, dir := range f.chosen(out.Offers) {
+		files, err := byDir[dir].Copy(ctx, s)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			out.Failed[dir] = err
+			continue
+		}
+		out.put(dir, byDir[dir].Mark(), files)
+	}
+	return out, nil
+}

@@ -22,5 +22,6 @@
 //   - child.go, child_unix.go, child_other.go: a server as a process; remote.go: over HTTP
 //   - tools.go: names, tiers, descriptions, changes; schema.go: what schemas are taken
 //   - call.go: a call, its time, its progress; result.go: what the model is told of it
+//   - skills.go: the skills that a server serves
 //   - question.go: what a server may ask the person
 package mcpskills

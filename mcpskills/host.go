@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,9 @@ type Options struct {
 	// becomes so. It is called by several goroutines; nil = nobody is told.
 	Report func(skill.Diagnostic)
 	Now    func() time.Time // nil = time.Now
-	Log    *slog.Logger     // nil = nothing is logged
+	// Transport reaches servers over HTTP; nil = http.DefaultTransport.
+	Transport http.RoundTripper
+	Log       *slog.Logger // nil = nothing is logged
 }
 
 // Host holds the servers of a program and the connections to them, which all sessions

@@ -223,7 +223,7 @@ func TestAServersOwnVariablesWin(t *testing.T) {
 // A header may hold a secret.
 func TestNoRedirectLeadsToAnotherHostOrOutOfTLS(t *testing.T) {
 	t.Parallel()
-	client := remote(Server{Name: "srv", URL: "https://a.example/mcp", Headers: map[string]string{"A": "sesame"}}).(*mcp.StreamableClientTransport).HTTPClient
+	client := remote(Server{Name: "srv", URL: "https://a.example/mcp", Headers: map[string]string{"A": "sesame"}}, nil).(*mcp.StreamableClientTransport).HTTPClient
 	sent := ""
 	door := client.Transport.(headed)
 	door.next = roundTrip(func(r *http.Request) { sent = r.Header.Get("A") })

@@ -146,7 +146,7 @@ func (p *provider) begin() *flight {
 func (p *provider) attempt(ctx context.Context, on *link) {
 	var err error
 	if on == nil {
-		on, err = p.connect(ctx)
+		on, err = p.connect(ctx, false)
 	}
 	var list []*mcp.Tool
 	cut := ""
@@ -225,12 +225,13 @@ func (p *provider) changed() {
 	p.stale = true
 }
 
-// connect starts the server or calls its address, and shakes hands.
-func (p *provider) connect(ctx context.Context) (*link, error) {
+// connect starts the server or calls its address, and shakes hands; skills says that it is
+// for those that it serves.
+func (p *provider) connect(ctx context.Context, skills bool) (*link, error) {
 	on := &link{gone: make(chan struct{})}
 	var transport mcp.Transport
 	if p.s.URL != "" {
-		transport = remote(p.s)
+		transport = remote(p.s, p.h.o.Transport)
 	} else {
 		var err error
 		if on.child, err = p.h.start(p.s); err != nil {
@@ -238,7 +239,12 @@ func (p *provider) connect(ctx context.Context) (*link, error) {
 		}
 		transport = on.child.transport()
 	}
-	session, err := p.client().Connect(ctx, transport, nil)
+	client, err := p.client(skills)
+	if err != nil {
+		on.end()
+		return nil, err
+	}
+	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		on.end()
 		return nil, on.spoken(err)
@@ -282,7 +288,7 @@ func (l *link) isGone() bool {
 
 // client is what speaks to the server. It offers no sampling; roots and questions only
 // where they are allowed.
-func (p *provider) client() *mcp.Client {
+func (p *provider) client(skills bool) (*mcp.Client, error) {
 	o := &mcp.ClientOptions{
 		Logger:                      p.h.o.Log,
 		Capabilities:                &mcp.ClientCapabilities{},
@@ -293,10 +299,15 @@ func (p *provider) client() *mcp.Client {
 		o.ElicitationHandler = p.question
 	}
 	who := &mcp.Implementation{Name: p.h.o.Name, Version: p.h.o.Version}
-	if p.s.Roots {
-		return rooted(who, o, p.h.o.Workspace)
+	if skills {
+		o.Capabilities.AddExtension(extension, nil)
+		c := mcp.NewClient(who, o)
+		return c, mcp.AddSendingCustomMethod[*listSkills, *listedSkills](c, methodSkills)
 	}
-	return mcp.NewClient(who, o)
+	if p.s.Roots {
+		return rooted(who, o, p.h.o.Workspace), nil
+	}
+	return mcp.NewClient(who, o), nil
 }
 
 // Bounds of a list: more tools than any host can use.

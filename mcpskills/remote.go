@@ -10,13 +10,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// remote reaches a server over Streamable HTTP.
-func remote(s Server) mcp.Transport {
+// remote reaches a server over Streamable HTTP; nil = by the usual transport.
+func remote(s Server, by http.RoundTripper) mcp.Transport {
+	if by == nil {
+		by = http.DefaultTransport
+	}
 	return &mcp.StreamableClientTransport{
 		Endpoint:     s.URL,
 		MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
-			Transport: headed{s.Headers, originOf(s.URL), http.DefaultTransport},
+			Transport: headed{s.Headers, originOf(s.URL), by},
 			CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 				if origin(r.URL) != originOf(s.URL) {
 					return errors.New("it redirects to another host or to one without TLS, which nobody approved")

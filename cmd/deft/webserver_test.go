@@ -16,7 +16,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/deftskills/deft/internal/mcptest"
 )
 
 // web serves the files below a folder over https and writes the settings with which deft
@@ -28,6 +31,25 @@ func web(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(server.Close)
 	ts.Setenv("WEB", strings.TrimPrefix(server.URL, "https://"))
 	believe(ts, server, args[1:]...)
+}
+
+// shelved serves the skills below a folder over MCP and https, and sets $WEB as web does.
+func shelved(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 1, "served DIR")
+	dir := ts.MkAbs(args[0])
+	server := httptest.NewTLSServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		s, err := mcptest.Skills(dir, true) // at each connection what lies there then
+		if err != nil {
+			return nil
+		}
+		return s
+	}, nil))
+	ts.Defer(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	ts.Setenv("WEB", strings.TrimPrefix(server.URL, "https://"))
+	believe(ts, server)
 }
 
 // settle writes the settings again, with other lines at the end.

@@ -90,22 +90,14 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// Guarded is a client for a protocol that another room speaks, under the rules of h:
-// addresses, redirects within the host alone, at most as many bytes as an archive may have
-// in all of its answers. end closes its connections.
-func (h *HTTP) Guarded() (c *http.Client, end func()) {
-	t := h.transport()
+// Guarded carries requests of a protocol that another room speaks, under the rules of h:
+// what is dialled, TLS, and at most as many bytes in all answers as an archive may have.
+// Whoever speaks it follows no redirect to another host. end closes its connections.
+func (h *HTTP) Guarded() (t http.RoundTripper, end func()) {
+	by := h.transport()
 	left := &atomic.Int64{}
 	left.Store(h.Limits.bytes(archiveBytes))
-	return &http.Client{
-		Transport: guarded{t, left, h},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
-				return fmt.Errorf("%w: %s redirects to %s", ErrOrigin, via[0].URL.Host, req.URL.Host)
-			}
-			return nil
-		},
-	}, t.CloseIdleConnections
+	return guarded{by, left, h}, by.CloseIdleConnections
 }
 
 // guarded counts what all answers bring.

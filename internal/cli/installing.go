@@ -148,7 +148,7 @@ func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 		return nil, fail(Usage, "config", "trust.keys: %s", err)
 	}
 	f.Keys.Require = r.config.Signing.Require
-	f.NPM = r.npmConfig()
+	f.NPM, f.Serve = r.npmConfig(), r.skillServer(f.HTTP)
 	if o.useProxy {
 		f.HTTP.Proxy = fetch.ProxyOf(r.env)
 	}
@@ -190,7 +190,7 @@ var installExits = []struct {
 	{install.ErrMissing, Partial}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged},
 	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
-	{fetch.ErrOrigin, Refused}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
+	{fetch.ErrOrigin, Refused}, {fetch.ErrChanging, Network}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
 	{install.ErrNotOffered, Negative}, {install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
 }
 

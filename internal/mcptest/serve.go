@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type Ends struct {
 //
 //	good         the SDK's server with the tools of Good
 //	older        the same for clients of the revisions before 2026
+//	skills       the skills below the folder that the first argument names, see Skills
+//	resources    the same without the extension for skills
 //	exit         says why on standard error and ends
 //	hang         reads and never answers
 //	garbage      answers with what is no JSON
@@ -36,6 +39,12 @@ func Serve(kind string, args []string, at Ends) error {
 		return serveGood(&mcp.IOTransport{Reader: at.In, Writer: at.Out}, args, at)
 	case "older":
 		return serveGood(&older{mcp.IOTransport{Reader: at.In, Writer: at.Out}}, args, at)
+	case "skills", "resources":
+		s, err := Skills(args[0], kind == "skills")
+		if err != nil {
+			return err
+		}
+		return s.Run(context.Background(), &mcp.IOTransport{Reader: at.In, Writer: at.Out})
 	case "exit":
 		fmt.Fprintln(at.Err, "no licence \x1b[31mfound")
 		syscall.Exit(3) // not os.Exit: a program built with -cover would say more
