@@ -24,7 +24,7 @@ func exportVerb() verb {
 	var o exportOptions
 	return verb{
 		name: "export", args: "NAME", min: 1, max: 1, group: groupWrite, effects: effects{reads: true, writes: true}, names: true,
-		short: "a skill as another host reads it, and what that host loses",
+		short: "a skill as another host reads it, and what that host loses", brief: "for other hosts, as one file, as versions",
 		long: "The new SKILL.md goes to standard output, or with --out into a folder together with the files\n" +
 			"beside it. Hosts: " + strings.Join(hosts(), ", ") + ".",
 		flags: func(f *pflag.FlagSet) {
