@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/deftskills/deft/internal/pgtest"
+	"github.com/deftskills/deft/internal/s3test"
 	"github.com/deftskills/deft/store"
+	"github.com/deftskills/deft/store/blobs"
+	"github.com/deftskills/deft/store/blobs3"
 	"github.com/deftskills/deft/store/storetest"
 )
 
@@ -51,4 +54,51 @@ func TestSuite(t *testing.T) {
 			t.Errorf("not the same tests: %q", ran)
 		}
 	})
+}
+
+// Contents may lie in another place than the database: every pair keeps the promises.
+func TestContentsOnEveryPair(t *testing.T) {
+	t.Parallel()
+	databases := []struct {
+		name    string
+		address func(t *testing.T) string
+	}{
+		{"SQLite", func(t *testing.T) string {
+			t.Helper()
+			return "sqlite:" + filepath.Join(t.TempDir(), "state", "deft.db")
+		}},
+		{"PostgreSQL", func(t *testing.T) string { t.Helper(); return pgtest.URL(t) }},
+	}
+	bucket := func(server func(testing.TB) *s3test.Bucket) func(t *testing.T) blobs.Store {
+		return func(t *testing.T) blobs.Store {
+			t.Helper()
+			b := server(t)
+			s, err := blobs3.Open(b.Address, blobs3.Options{Env: b.Env, Patience: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			return s
+		}
+	}
+	places := []struct {
+		name string
+		open func(t *testing.T) blobs.Store
+	}{
+		{"folder", func(t *testing.T) blobs.Store {
+			t.Helper()
+			return &blobs.Dir{Path: filepath.Join(t.TempDir(), "blobs")}
+		}},
+		{"bucket in process", bucket(s3test.InProcess)},
+		{"bucket of the gateway", bucket(s3test.Gateway)},
+	}
+	for _, db := range databases {
+		for _, place := range places {
+			t.Run(db.name+" and "+place.name, func(t *testing.T) {
+				t.Parallel()
+				_, _ = db.address(t), place.open(t) // skips once, not in every part
+				storetest.RunContents(t, opener(db.address), place.open)
+			})
+		}
+	}
 }

@@ -82,6 +82,9 @@ type backend interface {
 	// listen sends to wake, never waiting, whenever something of the tenant was changed,
 	// as far as it hears of it. Ended is closed when ctx has ended it.
 	listen(ctx context.Context, wake chan<- struct{}) (ended <-chan struct{})
+	// alone takes the right to do a thing that one process of all does at a time, without
+	// waiting for longer than a write does; ErrBusy.
+	alone(ctx context.Context, thing string) (done func() error, err error)
 	name() string
 	close() error
 }

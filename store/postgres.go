@@ -254,6 +254,31 @@ func (s *server) writeOnce(ctx context.Context, point string, state bool, f func
 	return nil
 }
 
+// alone implements backend: the lock is one of a session, and goes with its connection.
+func (s *server) alone(ctx context.Context, thing string) (done func() error, err error) {
+	if s.o.ReadOnly {
+		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.address)
+	}
+	if err := s.write(ctx, "", false, func(*tx) error { return errUnchanged }); err != nil { // of this schema
+		return nil, err
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, s.say(err)
+	}
+	var free bool
+	if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1, hashtext('deft ' || $2))", migrationLock, thing).Scan(&free); err != nil {
+		return nil, s.say(errors.Join(err, conn.Close()))
+	}
+	if !free {
+		return nil, errors.Join(fmt.Errorf("%w: %s: another process is at it: %s", ErrBusy, s.address, thing), conn.Close())
+	}
+	return func() error {
+		_, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1, hashtext('deft ' || $2))", migrationLock, thing)
+		return errors.Join(err, conn.Close())
+	}, nil
+}
+
 // late says that a call failed because the server took longer than patience.
 func late(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrUnavailable) {

@@ -170,7 +170,7 @@ func (r Refs) Kept(ctx context.Context, blobs ...skill.Digest) (kept map[skill.D
 func (r Refs) Unmark(ctx context.Context, blobs ...skill.Digest) error {
 	var marked map[skill.Digest]bool
 	err := r.s.read(ctx, func(q querier) (err error) {
-		marked, err = among(ctx, q, "SELECT blob FROM blob_gc WHERE tenant = :tenant AND blob IN ", blobs)
+		marked, err = among(ctx, q, "SELECT blob FROM blob_gc WHERE tenant = 'local' AND blob IN ", blobs)
 		return err
 	})
 	if err != nil || len(marked) == 0 {
@@ -178,7 +178,7 @@ func (r Refs) Unmark(ctx context.Context, blobs ...skill.Digest) error {
 	}
 	return r.s.write(ctx, "publish.tx", func(tx *tx) error {
 		for b := range marked {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM blob_gc WHERE tenant = :tenant AND blob = ?", string(b)); err != nil {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM blob_gc WHERE tenant = 'local' AND blob = ?", string(b)); err != nil {
 				return err
 			}
 		}

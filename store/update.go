@@ -146,6 +146,21 @@ func (s *file) locked(ctx context.Context, verb string, f func() error) (err err
 	return s.say(f())
 }
 
+// alone implements backend.
+func (s *file) alone(ctx context.Context, thing string) (done func() error, err error) {
+	if s.o.ReadOnly {
+		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.path)
+	}
+	if err := s.makeDir(); err != nil {
+		return nil, s.say(err)
+	}
+	lock, err := lockfile.Exclusive(ctx, s.path+"."+thing+".lock", lockfile.Options{Verb: thing, Wait: s.o.Busy, Now: s.o.Now})
+	if err != nil {
+		return nil, s.lockError(err)
+	}
+	return lock.Release, nil
+}
+
 func (s *file) lockError(err error) error {
 	if kind := sentinel(err); kind != nil {
 		return fmt.Errorf("%w: %s: %w", kind, s.path, err)

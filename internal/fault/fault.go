@@ -31,7 +31,7 @@ func Names() []string {
 		"memory.save", "agent.save", "scan.save", "usage.save",
 		"blob.put.temp", "blob.put.rename", "journal.write", "journal.clear", "install.stage", "install.verify", "install.provenance", "install.swap", "install.swapped",
 		"install.drop", "install.link", "install.symlink", "install.lock", "install.publiclock", "install.aside", "swap.between", "plugin.swap", "install.ledger",
-		"publish.blobs", "publish.tx",
+		"publish.blobs", "publish.tx", "gc.mark", "gc.delete",
 	}
 }
 

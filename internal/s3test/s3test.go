@@ -54,7 +54,10 @@ func InProcess(t testing.TB) *Bucket {
 	t.Helper()
 	server := httptest.NewServer(gofakes3.New(s3mem.New(), gofakes3.WithoutVersioning(), gofakes3.WithTimeSkewLimit(0),
 		gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // it would wait for those that the proxy opened in vain
+		server.Close()
+	})
 	host := strings.TrimPrefix(server.URL, "http://")
 	return newBucket(t, func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", host) })
 }

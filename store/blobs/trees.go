@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/skill"
@@ -40,6 +41,28 @@ func (t Trees) Put(ctx context.Context, tree skill.Tree) (skill.Digest, error) {
 		return "", fmt.Errorf("tree: %w", err)
 	}
 	return d, nil
+}
+
+// List returns the digests of all trees.
+func (t Trees) List(ctx context.Context) ([]skill.Digest, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(t.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tree: %w", err)
+	}
+	var list []skill.Digest
+	for _, e := range entries {
+		hex, ok := strings.CutSuffix(e.Name(), ".json")
+		if d := skill.Digest("sha256:" + hex); ok && CheckDigest(d) == nil {
+			list = append(list, d)
+		}
+	}
+	return list, nil
 }
 
 // Get returns the tree of a digest. ErrMissing, ErrDamaged, ErrDigest.

@@ -40,7 +40,7 @@ func (s *Store) do(ctx context.Context, d skill.Digest, f func() error) error {
 // passing reports whether the same request may succeed later. A server that did not answer
 // in time is not asked again: the caller has waited once.
 func passing(err error) bool {
-	for _, final := range []error{blobs.ErrDamaged, blobs.ErrMissing, blobs.ErrTooLarge} {
+	for _, final := range []error{errThere, blobs.ErrDamaged, blobs.ErrMissing, blobs.ErrTooLarge} {
 		if errors.Is(err, final) {
 			return false
 		}

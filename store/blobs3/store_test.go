@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,31 @@ func TestObjectsHaveThePrefixOfTheAddressAndTheNameOfTheirDigest(t *testing.T) {
 		}
 		if list, err := s.List(t.Context(), "", 10); err != nil || len(list) != 1 || list[0].Digest != d || list[0].Size != 1 || list[0].At == 0 {
 			t.Errorf("%v %v", list, err)
+		}
+	})
+}
+
+func TestAPutOfWhatIsThereSendsItOnceAndReadsIt(t *testing.T) {
+	t.Parallel()
+	s3test.Each(t, func(t *testing.T, bucket func(testing.TB) *s3test.Bucket) {
+		b := bucket(t)
+		if b.Proxy == nil {
+			return
+		}
+		s := open(t, b, time.Minute)
+		var served []string
+		for range 2 {
+			d, err := s.Put(t.Context(), []byte("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, request := range b.Proxy.Served() {
+				served = append(served, strings.TrimSuffix(request, key(d)))
+			}
+		}
+		a, err := blobs3.ParseAddress(b.Address)
+		if want := []string{"PUT /" + a.Bucket + "/" + a.Prefix, "PUT /" + a.Bucket + "/" + a.Prefix, "GET /" + a.Bucket + "/" + a.Prefix}; err != nil || !slices.Equal(served, want) {
+			t.Errorf("%q, want %q; %v", served, want, err)
 		}
 	})
 }

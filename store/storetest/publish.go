@@ -21,10 +21,10 @@ import (
 
 // publishing is how files become versions.
 func publishing(s *Suite) {
-	s.test("FolderAndStoredFilesGiveTheSameVersion", sameVersion)
-	s.test("WhatIsRefusedLeavesNothing", refusals)
-	s.test("ChecksDecideBeforeAnythingIsKept", checks)
-	s.test("BlobsThatAreMissingPublishNothing", noBlobs)
+	s.testPlace("FolderAndStoredFilesGiveTheSameVersion", sameVersion)
+	s.testPlace("WhatIsRefusedLeavesNothing", refusals)
+	s.testPlace("ChecksDecideBeforeAnythingIsKept", checks)
+	s.testPlace("BlobsThatAreMissingPublishNothing", noBlobs)
 }
 
 const pdfSkill = "---\nname: pdf\ndescription: Reads forms. Use when a form is asked for.\nlicense: MIT\nmetadata:\n  x: 007\n  hermes: {tags: [forms]}\n---\n# PDF\r\n\r\nBody.\r\n"
@@ -64,8 +64,8 @@ func nodes(t testing.TB, fsys fs.FS, dir string) (out []store.FileNode) {
 	return out
 }
 
-func sameVersion(t *testing.T, s *store.Store) {
-	ctx, b := t.Context(), blobs.NewMemory()
+func sameVersion(t *testing.T, s *store.Store, b blobs.Store) {
+	ctx := t.Context()
 	first, err := s.PublishDir(ctx, files(), store.PublishOptions{By: "ann", Label: "1.0.0", Channel: "stable", Blobs: b})
 	must(t, err)
 	again, err := s.PublishFiles(ctx, nodes(t, files(), "."), store.PublishOptions{By: "ann", Blobs: b})
@@ -120,7 +120,7 @@ func sameVersion(t *testing.T, s *store.Store) {
 }
 
 // kept fails when anything was kept.
-func nothingKept(t testing.TB, s *store.Store, b *blobs.Memory) {
+func nothingKept(t testing.TB, s *store.Store, b blobs.Store) {
 	t.Helper()
 	list, err := b.List(t.Context(), "", 10)
 	must(t, err)
@@ -131,7 +131,7 @@ func nothingKept(t testing.TB, s *store.Store, b *blobs.Memory) {
 	}
 }
 
-func refusals(t *testing.T, s *store.Store) {
+func refusals(t *testing.T, s *store.Store, b blobs.Store) {
 	with := func(edit func(fstest.MapFS)) fstest.MapFS {
 		all := files()
 		edit(all)
@@ -145,7 +145,6 @@ func refusals(t *testing.T, s *store.Store) {
 			m[fmt.Sprintf("many/%d", i)] = &fstest.MapFile{}
 		}
 	})
-	b := blobs.NewMemory()
 	for _, try := range []struct {
 		fsys fs.FS
 		code string // of a PublishError; else of a TreeError
@@ -188,8 +187,8 @@ func refusals(t *testing.T, s *store.Store) {
 	nothingKept(t, s, b)
 }
 
-func checks(t *testing.T, s *store.Store) {
-	ctx, b := t.Context(), blobs.NewMemory()
+func checks(t *testing.T, s *store.Store, b blobs.Store) {
+	ctx := t.Context()
 	verdict := store.Verdict{Refused: []string{"SKILL.md:3: RX1: fetches and runs"}}
 	o := store.PublishOptions{Blobs: b, Check: func(_ context.Context, c store.Candidate) (store.Verdict, error) {
 		got, tree, err := skill.TreeDigest(ctx, c.Files)
@@ -234,16 +233,16 @@ func digests(list []blobs.Info) (out []skill.Digest) {
 }
 
 // brokenBlobs can't keep anything.
-type brokenBlobs struct{ *blobs.Memory }
+type brokenBlobs struct{ blobs.Store }
 
 var errBroken = errors.New("no room")
 
 func (brokenBlobs) Put(context.Context, []byte) (skill.Digest, error) { return "", errBroken }
 
-func noBlobs(t *testing.T, s *store.Store) {
-	b := brokenBlobs{blobs.NewMemory()}
+func noBlobs(t *testing.T, s *store.Store, place blobs.Store) {
+	b := brokenBlobs{place}
 	if _, err := s.PublishDir(t.Context(), files(), store.PublishOptions{Blobs: b}); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
-	nothingKept(t, s, b.Memory)
+	nothingKept(t, s, place)
 }

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/deftskills/deft/store"
+	"github.com/deftskills/deft/store/blobs"
 )
 
 // Suite is one run of the tests.
 type Suite struct {
 	t     *testing.T
 	open  func(t *testing.T, o store.Options) *store.Store
+	place func(t *testing.T) blobs.Store // an empty one, for what keeps contents
 	names []string
 }
 
@@ -21,8 +23,18 @@ type Suite struct {
 // names of its tests, which run in parallel when it has returned.
 func Run(t *testing.T, open func(t *testing.T, o store.Options) *store.Store) []string {
 	t.Helper()
-	s := &Suite{t: t, open: open}
-	for _, part := range parts() {
+	s := &Suite{t: t, open: open, place: func(*testing.T) blobs.Store { return blobs.NewMemory() }}
+	for _, part := range append(parts(), contents()...) {
+		part(s)
+	}
+	return s.names
+}
+
+// RunContents is Run for the parts that keep contents, in empty places that place makes.
+func RunContents(t *testing.T, open func(t *testing.T, o store.Options) *store.Store, place func(t *testing.T) blobs.Store) []string {
+	t.Helper()
+	s := &Suite{t: t, open: open, place: place}
+	for _, part := range contents() {
 		part(s)
 	}
 	return s.names
@@ -30,7 +42,15 @@ func Run(t *testing.T, open func(t *testing.T, o store.Options) *store.Store) []
 
 // parts of the suite, each in the file named after it.
 func parts() []func(*Suite) {
-	return []func(*Suite){state, tenants, sessions, agents, record, changes, usage, versions, publishing}
+	return []func(*Suite){state, tenants, sessions, agents, record, changes, usage, versions}
+}
+
+// contents are the parts that keep contents beside the database.
+func contents() []func(*Suite) { return []func(*Suite){publishing, garbage} }
+
+// testPlace is test with an empty place for contents.
+func (s *Suite) testPlace(name string, f func(t *testing.T, st *store.Store, place blobs.Store)) {
+	s.test(name, func(t *testing.T, st *store.Store) { f(t, st, s.place(t)) })
 }
 
 // test runs f as a test of its own, with a Store on a new database.
