@@ -343,7 +343,7 @@ func (i *Installer) undo(ctx context.Context, n intent) error {
 	if err := i.relock(n, n.Before); err != nil {
 		return err
 	}
-	_, err := i.ledger(n) // what can't be read is told as a change is made
+	_, err := i.ledger(ctx, n) // what can't be read is told as a change is made
 	return err
 }
 

@@ -53,7 +53,7 @@ func (i *Installer) perform(ctx context.Context, n intent) (notes []string, err 
 	if note != "" {
 		notes = append(notes, note)
 	}
-	if note, err = i.ledger(n); err != nil {
+	if note, err = i.ledger(ctx, n); err != nil {
 		return nil, err
 	}
 	if note != "" {

@@ -24,6 +24,7 @@ type Removal struct {
 	Missing bool     // no record names it
 	Needed  []string // skills that stay and need it
 	stays   bool     // its folder is of something else: only the record and the links go
+	link    bool     // it is a link that a person made: only that goes
 	entry   Entry
 }
 
@@ -47,6 +48,8 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 		e, ok := lock.part(s)[s.key(name)]
 		r := Removal{Name: name, entry: e, Missing: !ok}
 		if !ok {
+			r.link = s.isLink(name)
+			r.Missing = !r.link
 			out = append(out, r)
 			continue
 		}
@@ -110,6 +113,12 @@ func (i *Installer) Remove(ctx context.Context, s Scope, agents []Agent, list []
 			}
 			r := now[0]
 			gone = append(gone, r)
+			if r.link {
+				if err := i.unlink(ctx, s, r.Name); err != nil {
+					return err
+				}
+				continue
+			}
 			if r.Missing {
 				continue
 			}

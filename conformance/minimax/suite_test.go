@@ -20,7 +20,7 @@ import (
 
 // later names the rooms that prove the lines which are not tests here.
 var later = map[string]string{
-	"U": "01-03 12-22 26-28 cli",
+	"U": "01-03 12-22 26-26 28-28 cli",
 }
 
 // isLater reports whether a line is proved elsewhere.

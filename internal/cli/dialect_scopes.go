@@ -2,12 +2,10 @@ package cli
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/deftskills/deft/builtin"
 	"github.com/deftskills/deft/install"
 	"github.com/deftskills/deft/install/archive"
 	"github.com/deftskills/deft/install/fetch"
@@ -76,16 +74,15 @@ func (r *run) miniMaxScopes() []install.Scope {
 	return list
 }
 
-// protected refuses the removal of skills that come with the program, in dialect minimax.
-func (r *run) protected(names []string) error {
-	if skill.Dialect(r.globals.dialect) != skill.MiniMax {
-		return nil
-	}
+// removable holds names to the rules that a dialect has for removals.
+func (r *run) removable(s install.Scope, names []string) error {
 	for _, name := range names {
-		_, err := builtin.FS().Open(name + "/SKILL.md")
-		_, seeded := os.Lstat(filepath.Join(source.DataDir(r.sourceEnv()), ".builtin-skills", filepath.Base(name)))
-		if err == nil || seeded == nil {
-			return fail(Refused, "protected", "%q is built in: it can be turned off, not removed", name)
+		err := s.Removable(name, builtinNames())
+		if errors.Is(err, install.ErrLocation) {
+			return installFailure(err).hinted("hint.hub_agent")
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,21 +122,23 @@ func (r *run) installer() (*install.Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	reserved, err := fs.Glob(builtin.FS(), "*/SKILL.md")
-	if err != nil {
-		return nil, err
-	}
-	for i := range reserved {
-		reserved[i] = filepath.Dir(reserved[i])
-	}
 	return install.New(install.Options{
 		Blobs:   r.ownBlobs(),
 		Trees:   blobs.Trees{Path: filepath.Join(r.dirs.Data, "trees")},
 		State:   r.dirs.State,
 		Program: "deft " + build().Version,
-		Scanner: scanner, Policy: r.scanPolicy(), Scans: keptScans{r}, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: reserved, Now: r.proc.Now,
+		Scanner: scanner, Policy: r.scanPolicy(), Scans: keptScans{r}, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: builtinNames(), Now: r.proc.Now,
 		Recorder: installRecord{r},
 	}), nil
+}
+
+// builtinNames are those of the skills that come with the program.
+func builtinNames() []string {
+	names, _ := fs.Glob(builtin.FS(), "*/SKILL.md") // the pattern is a good one
+	for i := range names {
+		names[i] = path.Dir(names[i])
+	}
+	return names
 }
 
 func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
@@ -192,6 +195,7 @@ var installExits = []struct {
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
 	{fetch.ErrOrigin, Refused}, {fetch.ErrChanging, Network}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
 	{install.ErrNotOffered, Negative}, {install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
+	{install.ErrProtected, Refused}, {install.ErrTwo, Refused}, {install.ErrLocation, Usage},
 }
 
 // reasonExits are those of why one skill was not installed.

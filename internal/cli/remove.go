@@ -57,7 +57,7 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 		}
 		names = sortedKeys(entries)
 	}
-	if err := r.protected(names); err != nil {
+	if err := r.removable(scope, names); err != nil {
 		return err
 	}
 	i, err := r.installer()
