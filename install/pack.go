@@ -36,33 +36,9 @@ type Packed struct {
 // without times, owners and links, so that two runs give the same bytes. format is skill
 // (a zip) or tar.gz. What does not pass strict validation, or blocks, is ErrPack.
 func (i *Installer) Pack(ctx context.Context, dir, format string) (Packed, error) {
-	files, notes, err := readFolder(ctx, dir)
+	p, out, err := i.packable(ctx, dir)
 	if err != nil {
-		return Packed{}, err
-	}
-	if len(notes) > 0 {
-		return Packed{}, fmt.Errorf("%w: %s: %s", ErrPack, notes[0].Path, notes[0].Message)
-	}
-	f := &Fetched{Origin: Origin{Type: Local, URL: dir}, Files: files}
-	packs, err := Find(ctx, f, FindOptions{Nested: true})
-	if err != nil {
-		return Packed{}, err
-	}
-	if len(packs) == 0 || packs[0].Dir != "" {
-		return Packed{}, fmt.Errorf("%w: %s holds no SKILL.md", ErrPack, dir)
-	}
-	p := packs[0]
-	if p.Problem != "" {
-		return Packed{}, fmt.Errorf("%w: %s", ErrPack, p.Problem)
-	}
-	out := Packed{Name: targetName(p.Skill), Digest: p.Digest, Files: len(p.Files)}
-	it := Item{Package: p}
-	if err := i.look(ctx, &it); err != nil {
-		return Packed{}, err
-	}
-	out.Scan = it.Scan
-	if why := it.judged(ScanPolicy{}, nil); why != nil { // whoever gets it may have another policy
-		return out, fmt.Errorf("%w: %s: %s", ErrPack, why.Code, why.Message)
+		return out, err
 	}
 	write := writeZip
 	if format == "tar.gz" {
@@ -70,6 +46,40 @@ func (i *Installer) Pack(ctx context.Context, dir, format string) (Packed, error
 	}
 	out.Data, err = write(out.Name, p)
 	return out, err
+}
+
+// packable is the skill in a folder, checked and looked at, without its data. The error is
+// ErrPack.
+func (i *Installer) packable(ctx context.Context, dir string) (Package, Packed, error) {
+	files, notes, err := readFolder(ctx, dir)
+	if err != nil {
+		return Package{}, Packed{}, err
+	}
+	if len(notes) > 0 {
+		return Package{}, Packed{}, fmt.Errorf("%w: %s: %s", ErrPack, notes[0].Path, notes[0].Message)
+	}
+	f := &Fetched{Origin: Origin{Type: Local, URL: dir}, Files: files}
+	packs, err := Find(ctx, f, FindOptions{Nested: true})
+	if err != nil {
+		return Package{}, Packed{}, err
+	}
+	if len(packs) == 0 || packs[0].Dir != "" {
+		return Package{}, Packed{}, fmt.Errorf("%w: %s holds no SKILL.md", ErrPack, dir)
+	}
+	p := packs[0]
+	if p.Problem != "" {
+		return Package{}, Packed{}, fmt.Errorf("%w: %s", ErrPack, p.Problem)
+	}
+	out := Packed{Name: targetName(p.Skill), Digest: p.Digest, Files: len(p.Files)}
+	it := Item{Package: p}
+	if err := i.look(ctx, &it); err != nil {
+		return Package{}, Packed{}, err
+	}
+	out.Scan = it.Scan
+	if why := it.judged(ScanPolicy{}, nil); why != nil { // whoever gets it may have another policy
+		return p, out, fmt.Errorf("%w: %s: %s", ErrPack, why.Code, why.Message)
+	}
+	return p, out, nil
 }
 
 func mode(exec bool) fs.FileMode {

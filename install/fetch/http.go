@@ -135,6 +135,9 @@ func (h *HTTP) read(ctx context.Context, a ask, u *url.URL, res *http.Response) 
 	return b, nil
 }
 
+// Digest is sha256:hex of bytes, as indexes have it.
+func Digest(data []byte) string { return digestOf(data) }
+
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -15,7 +15,7 @@ import (
 // publishFlags are the flags of deft publish.
 type publishFlags struct {
 	to, channel, label, note string
-	draft, force             bool
+	draft, force, wellKnown  bool
 	accept                   []string
 }
 
@@ -28,7 +28,8 @@ func publishVerb() verb {
 			"publish a draft of them. Published versions are installed with deft add deft:NAME[@VERSION]. They\n" +
 			"are trusted no more than before.",
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&o.to, "to", "store", "where the version goes: `store`")
+			f.StringVar(&o.to, "to", "store", "where the version goes: `store`, or with --wellknown a folder")
+			f.BoolVar(&o.wellKnown, "wellknown", false, "into the index of a folder that a web server serves")
 			f.StringVar(&o.channel, "channel", "", "let the channel `NAME`, such as stable, lead to it")
 			f.StringVar(&o.label, "label", "", "semantic version of it, such as `1.2.0`")
 			f.StringVar(&o.note, "note", "", "`TEXT` about the version")
@@ -52,8 +53,11 @@ type publishJSON struct {
 }
 
 func (r *run) publish(ctx context.Context, o publishFlags, arg string) error {
+	if o.wellKnown {
+		return r.publishIndex(ctx, o, arg)
+	}
 	if o.to != "store" {
-		return usage("--to %s is not known", o.to).hinted("hint.one_of", "store")
+		return usage("--to %s is not known without --wellknown", o.to).hinted("hint.one_of", "store")
 	}
 	dir, err := r.skillDir(ctx, arg)
 	if err != nil {
