@@ -74,7 +74,7 @@ func child(name string) int {
 		return recordChild(name)
 	}
 	ctx := context.Background()
-	s, err := Open(ctx, Options{DB: os.Getenv("DEFT_TEST_DB"), Busy: time.Minute, Verb: "child"})
+	s, err := Open(ctx, Options{DB: os.Getenv("DEFT_TEST_DB"), Busy: time.Minute, Verb: "child", Tenant: os.Getenv("DEFT_TEST_TENANT")})
 	if err != nil {
 		return fail(err)
 	}
@@ -89,6 +89,10 @@ func child(name string) int {
 				return fail(err)
 			}
 			fmt.Println(key)
+		}
+	case name == "publish":
+		if err := publishForm(ctx, s, os.Getenv("DEFT_TEST_BLOBS"), "two"); err != nil {
+			return fail(err)
 		}
 	case name == "aside":
 		if _, err := s.SetAside(ctx); err != nil {
