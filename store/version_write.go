@@ -169,15 +169,18 @@ func (v Versions) newest(ctx context.Context, tx *tx, p *PublishedSkill, n NewVe
 		Snapshot: json.RawMessage(cleanJSON(n.Snapshot, "{}")), Licence: json.RawMessage(cleanJSON(n.Licence, "{}")),
 		Note: said(n.Note), Scan: n.Scan, CreatedBy: n.By, CreatedAt: tx.now, Created: true,
 	}
+	if !n.Draft {
+		out.PublishedAt, out.Released = tx.now, true
+	}
 	var text any // NULL: versions without a label are not each other's
 	if out.Label != "" {
 		text = out.Label
 	}
 	return out, tx.insert(ctx, "skill_versions",
-		[]string{"id", "skill_id", "number", "label", "tree_digest", "snapshot", "note", "licence", "scan_id", "created_by", "created_at"},
+		[]string{"id", "skill_id", "number", "label", "tree_digest", "snapshot", "note", "licence", "scan_id", "created_by", "created_at", "published_at"},
 		[]any{
 			out.ID, out.Skill, out.Number, text, string(digest), string(out.Snapshot), out.Note, string(out.Licence), out.Scan,
-			out.CreatedBy, out.CreatedAt.UnixMicro(),
+			out.CreatedBy, out.CreatedAt.UnixMicro(), micro(out.PublishedAt),
 		})
 }
 
