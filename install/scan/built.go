@@ -47,6 +47,8 @@ func built() []builtRule {
 		{"ST112", "evasion", Block, "an archive hides its content behind a password", []string{"AST05"}},
 		{"ST113", "evasion", Block, "a file's name hides what it is", []string{"AST05"}},
 		{"ST114", "resource", Block, "values of the header multiply each other", []string{"AST08"}},
+		{"MODEL001", "instruction", Warn, "a model that read the texts takes it for harmful", []string{"AST01"}},
+		{"MODEL002", "integrity", Warn, "a model was asked to read the texts, and what it said does not count", []string{"AST08"}},
 		{"ST115", "integrity", Warn, "a key stands twice: readers disagree on which one counts", []string{"AST06"}},
 	}
 }

@@ -20,6 +20,8 @@
 //	archive.go    archives inside a skill
 //	parts.go      named pieces of a text that are put together
 //	declared.go   what scripts do and the skill does not say
+//	reader.go     texts that a language model reads beside the rules; reader.md: what it is
+//	              told
 //
 // A rule must never name a skill, a host or a sentence of a test set: it has to hold for
 // texts that its author has not seen.

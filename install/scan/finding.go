@@ -36,6 +36,7 @@ type Finding struct {
 	Evidence string   `json:"evidence"` // at most 160 code points, printable, secrets masked
 	Why      string   `json:"why"`      // one sentence for people
 	AST      []string `json:"ast"`      // tags of the OWASP list for agent skills
+	By       string   `json:"by"`       // model = a language model said so; "" = a rule
 }
 
 // Classes returns the fixed classes of findings.

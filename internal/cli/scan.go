@@ -19,12 +19,13 @@ import (
 // scanFlags are the flags of deft scan.
 type scanFlags struct {
 	rules, disable []string
+	model          string
 }
 
 func scanVerb() verb {
 	var o scanFlags
 	return verb{
-		name: "scan", args: "PATH…", min: 1, max: -1, group: groupWrite, joins: true, effects: effects{reads: true},
+		name: "scan", args: "PATH…", min: 1, max: -1, group: groupWrite, joins: true, effects: effects{reads: true, network: true},
 		short: "look for what is dangerous in the files of skills",
 		long: "PATH is a skill's folder, its SKILL.md, any other file, or a folder of skills. Nothing is run\n" +
 			"and no link is followed. What is found is listed with its place and a level: block, warn or info.\n" +
@@ -33,6 +34,8 @@ func scanVerb() verb {
 		flags: func(f *pflag.FlagSet) {
 			f.StringArrayVar(&o.rules, "rules", nil, "more rules, from the *.yaml files of `DIR`; may be repeated")
 			f.StringArrayVar(&o.disable, "disable", nil, "leave out the rule `ID`; may be repeated")
+			f.StringVar(&o.model, "model", "", "have the configured model read the texts too, or `PROVIDER/NAME`; they are sent to it")
+			f.Lookup("model").NoOptDefVal = configuredModel
 		},
 		run: func(ctx context.Context, r *run, args []string) error { return r.scan(ctx, o, args) },
 	}
@@ -68,6 +71,12 @@ func (r *run) scan(ctx context.Context, o scanFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	var ask scan.Ask
+	if o.model != "" {
+		if ask, err = r.reader(ctx, o.model); err != nil {
+			return err
+		}
+	}
 	doc := scanJSON{Targets: []targetJSON{}, Rules: s.Rules(), Disabled: append([]string{}, s.Disabled()...)}
 	for _, arg := range args {
 		targets, err := r.scanTargets(arg)
@@ -76,6 +85,9 @@ func (r *run) scan(ctx context.Context, o scanFlags, args []string) error {
 		}
 		for _, t := range targets {
 			res, err := r.scanOne(ctx, s, t)
+			if err == nil && ask != nil {
+				res.Result, err = r.readToo(ctx, s, ask, t, res.Result)
+			}
 			if err != nil {
 				return err
 			}
