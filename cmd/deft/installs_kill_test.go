@@ -24,12 +24,13 @@ import (
 // installed is a machine whose project takes skills from a folder beside it.
 type installed struct {
 	machine
-	base string // what a copy of the home is kept in
+	base string     // what a copy of the home is kept in
+	also [][]string // verbs whose answers are part of what is seen
 }
 
 func newInstalled(t *testing.T) installed {
 	t.Helper()
-	m := installed{newMachine(t), t.TempDir()}
+	m := installed{machine: newMachine(t), base: t.TempDir()}
 	m.source("first")
 	m.write(".claude/settings.json", "{}")
 	m.write("work/.claude/settings.json", "{}")
@@ -74,12 +75,16 @@ func (m installed) copied(from, to string) {
 }
 
 // volatile is what each run of an install writes anew: names, times and sums of records.
-var volatile = regexp.MustCompile(`"(id|installed_at|sum)": "[^"]*"|-\d{8}T\d{6}-[0-9a-f]{16}`)
+var volatile = regexp.MustCompile(`"(id|installed_at|sum)": "[^"]*"|-\d{8}T\d{6}-[0-9a-f]{16}|\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // seen is every file, link and mode that a person sees, by path, and what is granted.
 func (m installed) seen() map[string]string {
 	m.t.Helper()
 	out := map[string]string{"grants": fmt.Sprint(len(m.state().Grants))}
+	for _, args := range m.also {
+		r := m.run("", args...)
+		out[strings.Join(args, " ")] = volatile.ReplaceAllString(fmt.Sprint(r.exit, r.out), "")
+	}
 	m.check(filepath.WalkDir(m.home, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -138,46 +143,68 @@ func installChanges() []struct {
 	name   string
 	before func(m installed)
 	args   []string
-	unwell bool // what verify says of the state before is not ok
+	unwell bool       // what verify says of the state before is not ok
+	also   [][]string // see installed
 } {
 	add := func(m installed) { m.do("add", "../src", "--skill", "pdf") }
 	newer := func(m installed) { add(m); m.source("second") }
 	edited := func(m installed) { newer(m); m.edit() }
+	versions := [][]string{{"versions", "--json"}, {"versions", "pdf", "--json"}, {"show", "--draft", "pdf", "--raw"}}
+	plugins := [][]string{{"plugin", "list", "--json"}}
+	market := func(m installed) {
+		m.write("shop/.claude-plugin/marketplace.json", `{"name": "shop", "owner": {"name": "t"}, "plugins": [{"name": "north", "source": "./north"}]}`)
+		m.write("shop/north/.claude-plugin/plugin.json", `{"name": "north", "version": "1.0.0", "license": "MIT"}`)
+		m.write("shop/north/skills/checkup/SKILL.md", "---\nname: checkup\ndescription: Looks at things when asked.\n---\nLook.\n")
+		m.do("plugin", "marketplace", "add", "../shop")
+	}
+	north := func(m installed) { market(m); m.do("plugin", "add", "north") }
 	return []struct {
 		name   string
 		before func(m installed)
 		args   []string
 		unwell bool
+		also   [][]string
 	}{
-		{"add", func(installed) {}, []string{"add", "../src", "--skill", "pdf"}, false},
-		{"add for the person", func(installed) {}, []string{"add", "../src", "--skill", "pdf", "--global"}, false},
-		{"add copies", func(installed) {}, []string{"add", "../src", "--skill", "pdf", "--copy"}, false},
+		{"add", func(installed) {}, []string{"add", "../src", "--skill", "pdf"}, false, nil},
+		{"add for the person", func(installed) {}, []string{"add", "../src", "--skill", "pdf", "--global"}, false, nil},
+		{"add copies", func(installed) {}, []string{"add", "../src", "--skill", "pdf", "--copy"}, false, nil},
 		{"add over others", func(m installed) {
 			m.skill("work/.claude/skills/pdf")
 			m.skill("work/.agents/skills/pdf")
-		}, []string{"add", "../src", "--skill", "pdf", "--force"}, false},
-		{"replace", newer, []string{"add", "../src", "--skill", "pdf"}, false},
-		{"links to copies", newer, []string{"add", "../src", "--skill", "pdf", "--copy"}, false},
-		{"update", newer, []string{"update"}, false},
-		{"merge", edited, []string{"update", "--on-edit", "merge"}, true},
-		{"take theirs", edited, []string{"update", "--on-edit", "theirs"}, true},
-		{"remove", func(m installed) { add(m); m.do("trust", ".", "--yes"); m.do("trust", "pdf", "--yes") }, []string{"remove", "pdf"}, false},
-		{"remove copies", func(m installed) { m.do("add", "../src", "--skill", "pdf", "--copy") }, []string{"remove", "pdf"}, false},
-		{"remove edited", edited, []string{"remove", "pdf", "--yes"}, true},
-		{"rollback", func(m installed) { newer(m); m.do("update") }, []string{"rollback", "pdf"}, false},
-		{"pin", add, []string{"pin", "pdf"}, false},
+		}, []string{"add", "../src", "--skill", "pdf", "--force"}, false, nil},
+		{"replace", newer, []string{"add", "../src", "--skill", "pdf"}, false, nil},
+		{"links to copies", newer, []string{"add", "../src", "--skill", "pdf", "--copy"}, false, nil},
+		{"update", newer, []string{"update"}, false, nil},
+		{"merge", edited, []string{"update", "--on-edit", "merge"}, true, nil},
+		{"take theirs", edited, []string{"update", "--on-edit", "theirs"}, true, nil},
+		{"remove", func(m installed) { add(m); m.do("trust", ".", "--yes"); m.do("trust", "pdf", "--yes") }, []string{"remove", "pdf"}, false, nil},
+		{"remove copies", func(m installed) { m.do("add", "../src", "--skill", "pdf", "--copy") }, []string{"remove", "pdf"}, false, nil},
+		{"remove edited", edited, []string{"remove", "pdf", "--yes"}, true, nil},
+		{"rollback", func(m installed) { newer(m); m.do("update") }, []string{"rollback", "pdf"}, false, nil},
+		{"pin", add, []string{"pin", "pdf"}, false, nil},
 		{"repair", func(m installed) {
 			add(m)
 			m.check(os.Remove(filepath.Join(m.project, ".agents/skills/pdf/scripts/run.sh")))
 			m.check(os.Remove(filepath.Join(m.project, ".claude/skills/pdf")))
-		}, []string{"verify", "--repair"}, true},
-		{"trust", func(m installed) { add(m); m.do("trust", ".", "--yes") }, []string{"trust", "pdf", "--yes"}, false},
+		}, []string{"verify", "--repair"}, true, nil},
+		{"trust", func(m installed) { add(m); m.do("trust", ".", "--yes") }, []string{"trust", "pdf", "--yes"}, false, nil},
+		{"publish", func(installed) {}, []string{"publish", "../src/pdf"}, false, versions},
+		{"publish over a version", func(m installed) { m.do("publish", "../src/pdf"); m.source("second") },
+			[]string{"publish", "../src/pdf", "--channel", "beta"}, false, versions},
+		{"plugin", market, []string{"plugin", "add", "north"}, false, plugins},
+		{"plugin, a newer one", func(m installed) {
+			north(m)
+			m.write("shop/north/.claude-plugin/plugin.json", `{"name": "north", "version": "2.0.0", "license": "MIT"}`)
+			m.do("plugin", "marketplace", "update")
+		}, []string{"plugin", "add", "north"}, false, plugins},
+		{"plugin off", north, []string{"plugin", "disable", "north"}, false, plugins},
+		{"plugin removed", north, []string{"plugin", "remove", "north"}, false, plugins},
 	}
 }
 
 // A verb that is killed, wherever, has changed a skill as a whole or not at all once the
 // next one has run; nothing it began is left, and verify finds nothing. Every point is
-// tried where DEFT_TEST_FULL is set, else some.
+// tried where DEFT_TEST_FULL is set, else one of each verb.
 func TestR01KilledInstallsLeaveOldOrNew(t *testing.T) {
 	t.Parallel()
 	var kills, whole atomic.Int64
@@ -189,6 +216,7 @@ func TestR01KilledInstallsLeaveOldOrNew(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			m := newInstalled(t)
+			m.also = c.also
 			c.before(m)
 			before := m.seen()
 			m.save()
@@ -197,24 +225,28 @@ func TestR01KilledInstallsLeaveOldOrNew(t *testing.T) {
 			if cmp.Equal(before, after) {
 				t.Fatalf("%v changes nothing", c.args)
 			}
-			first, step := 3+2*k, 29
-			if os.Getenv("DEFT_TEST_FULL") != "" {
-				first, step = 1, 1
-			}
-			killed := false
-			for pass := first; ; pass += step {
+			kill := func(pass int) bool {
 				m.restore()
 				if r := m.run(fmt.Sprintf("*=kill@%d", pass), c.args...); !r.killed {
-					break
+					return false
 				}
-				killed = true
 				kills.Add(1)
 				if m.healed(fmt.Sprintf("%v killed at pass %d", c.args, pass), c.args, before, after, c.unwell) {
 					whole.Add(1)
 				}
+				return true
 			}
-			if !killed && first < 20 {
-				t.Error("never killed")
+			if os.Getenv("DEFT_TEST_FULL") == "" {
+				pass := 1 + 7*k%40
+				for pass > 0 && !kill(pass) {
+					pass /= 2
+				}
+				if pass == 0 {
+					t.Error("never killed")
+				}
+				return
+			}
+			for pass := 1; kill(pass); pass++ {
 			}
 		})
 	}
