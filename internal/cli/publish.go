@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -76,6 +77,9 @@ func (r *run) publish(ctx context.Context, o publishFlags, arg string) error {
 		return fail(Negative, "publish_unreadable", "%s: %s", r.short(dir), osReason(err))
 	}
 	defer root.Close()
+	if !r.writing.dryRun {
+		r.ownBlobs().Sweep(r.proc.Now().Add(-time.Hour)) // what a killed process had only begun
+	}
 	v, err := s.PublishDir(ctx, install.Clean(root.FS()), store.PublishOptions{
 		Label: o.label, Note: o.note, By: r.author(), Draft: o.draft, Channel: o.channel, Force: o.force, Path: r.short(dir),
 		Blobs: r.publishedBlobs(), DryRun: r.writing.dryRun, AllowWarnings: true,
