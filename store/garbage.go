@@ -19,6 +19,9 @@ type GarbageOptions struct {
 	// Needed are contents that are needed by what the database does not know; nobody may put
 	// any of those or need others while it runs, but by Refs.
 	Needed map[skill.Digest]bool
+	// Alone says that nobody puts anything into the place while it runs: what is a day old
+	// and not needed is deleted at once, without a mark.
+	Alone bool
 	// DryRun counts, and changes nothing.
 	DryRun bool
 }
@@ -90,8 +93,10 @@ func (c *collection) page(ctx context.Context, list []blobs.Info) error {
 		digests = append(digests, i.Digest)
 	}
 	err := c.s.read(ctx, func(q querier) (err error) {
-		if c.marks, err = c.marked(ctx, q); err != nil {
-			return err
+		if !c.o.Alone {
+			if c.marks, err = c.marked(ctx, q); err != nil {
+				return err
+			}
 		}
 		c.kept, err = keptByAnybody(ctx, q, digests)
 		return err
@@ -114,6 +119,8 @@ func (c *collection) page(ctx context.Context, list []blobs.Info) error {
 			c.out.Waiting.add(i)
 		case i.At > cutoff:
 			c.out.Young.add(i)
+		case c.o.Alone:
+			free = append(free, i)
 		default:
 			mark = append(mark, i)
 		}
@@ -197,6 +204,10 @@ func (c *collection) free(ctx context.Context, i blobs.Info, cutoff int64) error
 		c.out.Freed.add(i)
 		return nil
 	}
+	if c.o.Alone {
+		_, err := c.place.Delete(ctx, i.Digest)
+		return c.count(ctx, i, err)
+	}
 	var failed error
 	lifted := false
 	err := c.s.write(ctx, "gc.delete", func(tx *tx) error {
@@ -216,14 +227,26 @@ func (c *collection) free(ctx context.Context, i blobs.Info, cutoff int64) error
 		return failed
 	})
 	switch {
-	case failed != nil && ctx.Err() == nil:
-		c.out.Failed = append(c.out.Failed, fmt.Errorf("gc: %s: %w", i.Digest, failed))
+	case failed != nil:
+		return c.count(ctx, i, failed)
 	case err != nil:
 		return err
 	case lifted:
 		c.out.Kept.add(i)
-	default:
+		return nil
+	}
+	return c.count(ctx, i, nil)
+}
+
+// count counts a deletion, done or failed.
+func (c *collection) count(ctx context.Context, i blobs.Info, failed error) error {
+	switch {
+	case failed == nil:
 		c.out.Freed.add(i)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		c.out.Failed = append(c.out.Failed, fmt.Errorf("gc: %s: %w", i.Digest, failed))
 	}
 	return nil
 }

@@ -16,18 +16,21 @@ import (
 )
 
 func doctorVerb() verb {
-	var fix bool
+	var fix, gc bool
 	return verb{
 		name: "doctor", group: groupSkill, effects: effects{reads: true, writes: true},
 		short: "health: folders, collisions, broken skills, settings, state",
 		long: "Looks at the folders of every agent, in use or not. --fix removes links of deft's own\n" +
 			"that lead nowhere, and sets a damaged state aside; nothing else is changed.",
-		flags: func(f *pflag.FlagSet) { f.BoolVar(&fix, "fix", false, "mend what is deft's own") },
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&fix, "fix", false, "mend what is deft's own")
+			f.BoolVar(&gc, "gc", false, "free contents that nobody needs; with --dry-run only count them")
+		},
 		run: func(ctx context.Context, r *run, _ []string) error {
-			if !fix {
+			if !fix && !gc {
 				r.writing.dryRun = true
 			}
-			return r.doctor(ctx, fix)
+			return r.doctor(ctx, fix, gc)
 		},
 	}
 }
@@ -47,7 +50,7 @@ type check struct {
 	TookMS *int64 `json:"took_ms,omitempty"`
 }
 
-func (r *run) doctor(ctx context.Context, fix bool) error {
+func (r *run) doctor(ctx context.Context, fix, gc bool) error {
 	r.words = r.docWords()
 	mended, err := r.mendState(ctx, fix)
 	if err != nil {
@@ -61,13 +64,22 @@ func (r *run) doctor(ctx context.Context, fix bool) error {
 	if err != nil {
 		return err
 	}
+	var freed []garbageJSON
+	if gc {
+		found, list, err := r.collectGarbage(ctx)
+		if err != nil {
+			return err
+		}
+		checks, freed = append(checks, list...), found
+	}
 	checks = inOrder(append(mended, checks...))
 	ok := !slices.ContainsFunc(checks, func(c check) bool { return c.Level == skill.LevelError })
 	if r.globals.json {
 		r.printJSON(struct {
-			Checks []check `json:"checks"`
-			OK     bool    `json:"ok"`
-		}{checks, ok})
+			Checks  []check       `json:"checks"`
+			OK      bool          `json:"ok"`
+			Garbage []garbageJSON `json:"garbage,omitempty"`
+		}{checks, ok, freed})
 	} else {
 		r.doctorText(checks, ok)
 	}
@@ -168,7 +180,7 @@ const shown = 20
 
 func (r *run) doctorText(checks []check, ok bool) {
 	counts, lines := map[string]int{}, map[string]int{}
-	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state", "watch", "plugin_removable", "mcp_server", "blobs"}
+	plain := []string{"root", "sandbox", "profile", "store_mended", "link_removed", "state", "watch", "plugin_removable", "mcp_server", "blobs", "garbage"}
 	for _, c := range checks {
 		if c.Level == skill.LevelInfo && !slices.Contains(plain, c.ID) && !r.globals.verbose {
 			counts[c.ID]++
