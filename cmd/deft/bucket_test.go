@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -5,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -211,4 +214,44 @@ func TestGarbageOfABucketGoesAndWhatIsNeededStays(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestACollectionThatIsKilledIsEndedByTheNext(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"gc.mark=kill@1", "gc.mark=kill@2", "gc.delete=kill@1", "gc.delete=kill@2"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			m := newFleetMachine(t, nil)
+			m.deft(cli.Done, "publish", m.skill("published"))
+			own := &blobs.Dir{Path: filepath.Join(m.home, "data", "blobs")}
+			d, err := own.Put(t.Context(), []byte("garbage"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			hex := strings.TrimPrefix(string(d), "sha256:")
+			long := time.Now().Add(-240 * time.Hour)
+			if err := os.Chtimes(filepath.Join(own.Path, "sha256", hex[:2], hex[2:]), long, long); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(point, "gc.delete") {
+				m.ahead = -120 * time.Hour
+				m.expect("marked", m.garbage(), "2 0 1 0 0")
+				m.ahead = 0
+			}
+			killed := exec.Command("deft", "doctor", "--gc")
+			killed.Env, killed.Dir = append(m.environ, "DEFT_FAULT="+point), m.home
+			if out, err := killed.CombinedOutput(); err == nil || killed.ProcessState.ExitCode() != -1 {
+				t.Fatalf("it was not killed: %v\n%s", err, out)
+			}
+			for range 2 {
+				m.ahead += 48 * time.Hour
+				m.garbage()
+			}
+			m.expect("after it", m.garbage(), "2 0 0 0 0")
+			if ok, err := own.Has(t.Context(), d); ok || err != nil {
+				t.Errorf("%v %v", ok, err)
+			}
+			m.deft(cli.Done, "add", "deft:published", "--global", "--agent", "deft", "--yes")
+		})
+	}
 }
