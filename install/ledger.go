@@ -187,7 +187,7 @@ func (h *hub) take(name string, now int64) bool {
 }
 
 // enter writes the row of a skill over the one that it had. A row of another name with the
-// same source is that skill under the name it had before.
+// same source, which is not installed, is that skill under the name it had before.
 func (i *Installer) enter(ctx context.Context, name string, e Entry, h *hub) error {
 	tree, err := i.o.Trees.Get(ctx, e.Tree)
 	if err != nil {
@@ -208,7 +208,8 @@ func (i *Installer) enter(ctx context.Context, name string, e Entry, h *hub) err
 		if json.Unmarshal(r["id"], &id) == nil {
 			next = max(next, id+1)
 		}
-		if textOf(r["name"]) != name && textOf(r["source_url"]) != from {
+		_, there := h.installed[textOf(r["name"])]
+		if textOf(r["name"]) != name && (there || textOf(r["source_url"]) != from) {
 			return false
 		}
 		maps.Copy(row, r)

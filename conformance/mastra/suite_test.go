@@ -9,7 +9,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +75,38 @@ func TestEveryLineIsATest(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines have a test, %d are left out", tests, len(out))
+}
+
+// item begins a line of the document, or what follows another on one line.
+var item = regexp.MustCompile(`(?m)(?:^(?:- )?| · )([WTVPSBDIGRM])(\d{1,3}) `)
+
+// The document is data outside the project; without it the numbers above are all.
+func TestTheListIsThatOfTheDocument(t *testing.T) {
+	t.Parallel()
+	root := os.Getenv("DEFT_TESTDATA")
+	if root == "" {
+		t.Skip("DEFT_TESTDATA is not set: the document is not part of the project")
+	}
+	doc, err := os.ReadFile(filepath.Join(root, "conformance", "mastra.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, m := range item.FindAllStringSubmatch(string(doc), -1) {
+		n, err := strconv.Atoi(m[2])
+		if err != nil || n < 1 || n > groups[m[1]] {
+			t.Errorf("line %s%s is no line of this suite", m[1], m[2])
+		}
+		ids[fmt.Sprintf("%s%03d", m[1], n)] = true
+	}
+	for group, n := range groups {
+		for i := 1; i <= n; i++ {
+			id := fmt.Sprintf("%s%03d", group, i)
+			if named := strings.Contains("W116 W117 W118 W119", id); ids[id] == named {
+				t.Errorf("line %s: in the document %v", id, ids[id])
+			}
+		}
+	}
 }
 
 // text is a valid skill.
