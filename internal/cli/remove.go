@@ -68,19 +68,9 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 	if err != nil {
 		return err
 	}
-	there := false
-	for _, p := range plan {
-		there = there || !p.Missing
-		if len(p.Needed) > 0 {
-			if err := r.confirm(r.words.Say("remove.needed", p.Name, strings.Join(p.Needed, ", "))); err != nil {
-				return err
-			}
-		}
-		if len(p.Edited) > 0 {
-			if err := r.confirm(r.words.Say("remove.edited", p.Name, strings.Join(p.Edited, ", "))); err != nil {
-				return err
-			}
-		}
+	there, err := r.askRemoval(plan)
+	if err != nil {
+		return err
 	}
 	doc := removeJSON{Removed: []removedJSON{}, Missing: []string{}}
 	if !r.writing.dryRun && there {
@@ -103,6 +93,24 @@ func (r *run) remove(ctx context.Context, o installFlags, all bool, names []stri
 	}
 	r.removed(doc)
 	return nil
+}
+
+// askRemoval puts the questions of a removal, and reports whether anything is there.
+func (r *run) askRemoval(plan []install.Removal) (there bool, err error) {
+	for _, p := range plan {
+		there = there || !p.Missing
+		if len(p.Needed) > 0 {
+			if err := r.confirm(r.words.Say("remove.needed", p.Name, strings.Join(p.Needed, ", "))); err != nil {
+				return there, err
+			}
+		}
+		if len(p.Edited) > 0 {
+			if err := r.confirm(r.words.Say("remove.edited", p.Name, strings.Join(p.Edited, ", "))); err != nil {
+				return there, err
+			}
+		}
+	}
+	return there, nil
 }
 
 func (r *run) removed(doc removeJSON) {
