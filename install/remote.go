@@ -88,6 +88,9 @@ func (f *Fetcher) probe(ctx context.Context, r SourceRef) (*Fetched, error) {
 		}
 		noIndex = err
 	}
+	if err := f.Keys.Demand(string(Git)); err != nil {
+		return nil, err
+	}
 	out, err := f.git(ctx, r, r.URL)
 	switch {
 	case err == nil, errors.Is(err, fetch.ErrNoRef), errors.Is(err, fetch.ErrNoDir), errors.Is(err, fetch.ErrLimit), ctx.Err() != nil:

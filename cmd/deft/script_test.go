@@ -91,6 +91,7 @@ func armed() {
 //	repositories DIR             a git server over https for what lies below; sets $REPOS
 //	web DIR [SETTING…]           an https server for the files below; sets $WEB
 //	served DIR                   the skills below over MCP and https; sets $WEB
+//	sign FILE                    deft.sig beside it; sets $KEY
 //	npmpublish SITE DIR NAME V   a package in the registry npm of such a server
 //	settle [SETTING…]            settings with which deft reaches both, and more
 //	bye CODE                     ends its input and wants that exit code
@@ -188,7 +189,7 @@ func stories() testscript.Params {
 			"repeat": repeat, "fifo": fifo, "lines": lines, "queries": queries, "budgets": budgets,
 			"serve": serve, "collect": collect, "asked": asked, "waitasked": waitAsked, "rows": rows, "patch": patch,
 			"talk": startTalk, "say": say, "hear": hear, "heard": heard, "bye": bye, "slay": slay, "terminate": terminate,
-			"repositories": repositories, "web": web, "served": shelved, "npmpublish": npmPublish, "settle": settle, "interrupt": interrupt,
+			"repositories": repositories, "web": web, "sign": sign, "served": shelved, "npmpublish": npmPublish, "settle": settle, "interrupt": interrupt,
 		},
 	}
 }

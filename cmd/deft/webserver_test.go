@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"aead.dev/minisign"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -117,4 +119,20 @@ func npmPublish(ts *testscript.TestScript, neg bool, args []string) {
 	src, err := json.Marshal(doc)
 	ts.Check(err)
 	ts.Check(os.WriteFile(record, src, 0o600))
+}
+
+// sign signs a file as deft.sig beside it, with a key of the story's own, and sets $KEY to
+// the public one.
+func sign(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) == 1, "sign FILE")
+	public, private, err := minisign.GenerateKey(rand.Reader)
+	ts.Check(err)
+	text, err := public.MarshalText()
+	ts.Check(err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	ts.Setenv("KEY", lines[len(lines)-1])
+	at := ts.MkAbs(args[0])
+	data, err := os.ReadFile(at)
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(filepath.Dir(at), "deft.sig"), minisign.Sign(private, data), 0o600))
 }
