@@ -64,7 +64,9 @@ func TestANameThatComesToAPrivateAddressIsNotDialled(t *testing.T) {
 	s, host, w := newSite(t)
 	s.has("/a", []byte("text"))
 	port := host[strings.LastIndex(host, ":"):]
-	s.mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Query().Get("u"), http.StatusFound) })
+	s.mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Query().Get("u"), http.StatusFound)
+	})
 	h := w.HTTP
 	h.Resolver = nameServer(t, "10.0.0.7", "169.254.169.254", "127.0.0.1")
 	h.Private = []string{host, "example.com" + port}
