@@ -24,6 +24,16 @@ func treeAt(ctx context.Context, dir string) (skill.Tree, error) {
 	return tree, err
 }
 
+// DigestOf is the digest of an installed folder as records have it: without the record, and
+// without what tools leave there.
+func DigestOf(ctx context.Context, dir string) (skill.Digest, error) {
+	tree, err := treeAt(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return tree.Digest(), nil
+}
+
 // clean is a file system without what is not copied and not compared.
 type clean struct{ fs.FS }
 

@@ -27,6 +27,7 @@ type machine struct {
 	agents  []install.Agent
 	fetcher *install.Fetcher
 	record  recorder
+	wait    time.Duration // for locks
 	choice  install.Choice                  // beside where and for whom
 	store   func(s blobs.Store) blobs.Store // what stands between an install and its store
 }
@@ -75,7 +76,7 @@ func (m *machine) installer() *install.Installer {
 	}
 	return install.New(install.Options{
 		Blobs: kept, Trees: blobs.Trees{Path: filepath.Join(m.dir, "data", "trees")},
-		State: filepath.Join(m.dir, "state"), Program: "test", Recorder: &m.record, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		State: filepath.Join(m.dir, "state"), Program: "test", Recorder: &m.record, LockWait: m.wait, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 }
 

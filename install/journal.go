@@ -79,7 +79,7 @@ func (i *Installer) locked(ctx context.Context, verb string, s Scope, f func() e
 	if err := os.MkdirAll(i.o.State, 0o700); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
-	lock, err := lockfile.Exclusive(ctx, filepath.Join(i.o.State, lockName), lockfile.Options{Verb: verb, Now: i.o.Now})
+	lock, err := lockfile.Exclusive(ctx, filepath.Join(i.o.State, lockName), lockfile.Options{Verb: verb, Wait: i.o.LockWait, Now: i.o.Now})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (i *Installer) steady(ctx context.Context, s Scope, f func() error) (err er
 			return err
 		}
 	}
-	lock, err := lockfile.Shared(ctx, filepath.Join(i.o.State, lockName), lockfile.Options{Now: i.o.Now})
+	lock, err := lockfile.Shared(ctx, filepath.Join(i.o.State, lockName), lockfile.Options{Wait: i.o.LockWait, Now: i.o.Now})
 	switch {
 	case err == nil:
 		defer func() { err = errors.Join(err, lock.Release()) }()

@@ -39,6 +39,8 @@ type Options struct {
 	Reserved     []string // names that no skill may take, such as those of built-in ones
 	Now          func() time.Time
 	Recorder     Recorder // nil = nothing is recorded
+	// LockWait is how long another process is waited for; 0 = 10 s, negative = not at all.
+	LockWait time.Duration
 }
 
 // New returns an Installer.

@@ -3,11 +3,13 @@ package install_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/deftskills/deft/install"
+	"github.com/deftskills/deft/internal/lockfile"
 )
 
 // recorder keeps what it is told, each change once.
@@ -71,6 +73,30 @@ func (m *machine) rollback(t *testing.T, name string) error {
 	}
 	_, err = m.installer().Apply(t.Context(), plan, install.Answers{})
 	return err
+}
+
+// Another process that installs is waited for as long as a person says.
+func TestALockIsWaitedForAsLongAsIsSaid(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if err := m.add(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	held, err := lockfile.Exclusive(t.Context(), filepath.Join(m.dir, "state", "install.lock"), lockfile.Options{Verb: "update"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.wait = -1
+	var busy *lockfile.BusyError
+	if err := m.remove(t.Context(), "one"); !errors.As(err, &busy) || busy.Holder.Verb != "update" {
+		t.Errorf("%v", err)
+	}
+	if err := held.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.remove(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
 }
 
 // A change of which nobody could tell later is not made.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deftskills/deft/install"
 	"github.com/deftskills/deft/install/licence"
+	"github.com/deftskills/deft/install/scan"
 	"github.com/deftskills/deft/internal/safetext"
 	"github.com/deftskills/deft/skill"
 )
@@ -20,7 +21,7 @@ type addFlags struct {
 	installFlags
 	skills, accept                                               []string
 	all, list, listAgents, copy, nested, internal, frozen, force bool
-	unlicensed                                                   bool
+	unlicensed, trust                                            bool
 }
 
 func addVerb() verb {
@@ -45,6 +46,7 @@ func addVerb() verb {
 			f.BoolVar(&o.internal, "internal", false, "also what its author marks as internal")
 			f.BoolVar(&o.frozen, "frozen", false, "exactly what deft.lock says, or nothing")
 			f.BoolVar(&o.force, "force", false, "move aside what is in the way")
+			f.BoolVar(&o.trust, "trust", false, "ask whether its code counts; with --yes it does")
 			f.BoolVar(&o.unlicensed, "accept-unlicensed", false, "also skills without a licence")
 			f.StringArrayVar(&o.accept, "accept-finding", nil, "take the scanner's findings of `RULE`; may be repeated")
 			o.bindNetwork(f)
@@ -75,8 +77,10 @@ type installedJSON struct {
 	Needs   []string        `json:"needs"` // other skills
 	Unmet   []unmetJSON     `json:"unmet"` // what it needs and is not there
 	Notes   []string        `json:"notes"`
+	Trusted bool            `json:"trusted"` // its code counts, by the answer to this command
 
-	skill *skill.Skill
+	skill    *skill.Skill
+	findings []scan.Finding
 }
 
 type rejectedJSON struct {
@@ -129,7 +133,7 @@ func (r *run) bringIn(ctx context.Context, o addFlags, args []string) error {
 		if err := r.addLocked(ctx, i, f, choice, &doc); err != nil {
 			return err
 		}
-		return r.added(doc)
+		return r.addedAndTrusted(ctx, o.trust, doc)
 	}
 	return r.addSource(ctx, i, f, o, args[0], choice, doc)
 }
@@ -184,7 +188,7 @@ func (r *run) addSource(ctx context.Context, i *install.Installer, f *install.Fe
 	if err := r.judgeNeeds(ctx, &doc); err != nil {
 		return err
 	}
-	return r.added(doc)
+	return r.addedAndTrusted(ctx, o.trust, doc)
 }
 
 // fetch gets a source. Of a project's own folders the record keeps a path that holds in
@@ -320,7 +324,7 @@ func (r *run) applyPlan(ctx context.Context, i *install.Installer, plan *install
 		in := installedJSON{
 			Name: d.Name, Version: d.Skill.Meta.Version, Digest: d.Digest, Licence: d.Licence, Source: originURL(plan.Origin), Commit: plan.Origin.Commit,
 			Subpath: d.Dir, Target: d.Target, Action: d.Action, Links: []string{}, Notes: orEmptyList(d.Notes),
-			Needs: orEmptyList(install.NeedsOf(d.Skill)), Unmet: []unmetJSON{}, skill: d.Skill,
+			Needs: orEmptyList(install.NeedsOf(d.Skill)), Unmet: []unmetJSON{}, skill: d.Skill, findings: d.Scan.Findings,
 		}
 		for _, l := range d.Links {
 			in.Links = append(in.Links, l.Path)
@@ -381,6 +385,22 @@ func lockedEntries(s install.Scope) (map[string]install.Entry, error) {
 		return nil, err
 	}
 	return lock.Skills, nil
+}
+
+// addedAndTrusted tells what was installed, and asks about its code: before the one document
+// of --json, after what a person reads.
+func (r *run) addedAndTrusted(ctx context.Context, trust bool, doc addJSON) error {
+	if r.globals.json {
+		if err := r.trustAdded(ctx, trust, &doc); err != nil {
+			return err
+		}
+		return r.added(doc)
+	}
+	err := r.added(doc)
+	if err != nil {
+		return err
+	}
+	return r.trustAdded(ctx, trust, &doc)
 }
 
 func (r *run) added(doc addJSON) error {

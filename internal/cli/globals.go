@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/deftskills/deft/internal/config"
+	"github.com/deftskills/deft/internal/lockfile"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -24,7 +25,7 @@ type globals struct {
 	onlySources, trustProject         bool
 	json, plain, noColor              bool
 	quiet, verbose, help              bool
-	timeout                           time.Duration
+	timeout, lockWait                 time.Duration
 }
 
 func (g *globals) bind(f *pflag.FlagSet) {
@@ -45,6 +46,7 @@ func (g *globals) bind(f *pflag.FlagSet) {
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "every diagnostic on standard error")
 	f.StringVar(&g.lang, "lang", "", "language of messages, `en|zh`; LANG")
 	f.DurationVar(&g.timeout, "timeout", 0, "a bound on the whole verb, such as `30s`")
+	f.DurationVar(&g.lockWait, "lock-wait", lockfile.DefaultWait, "how long a lock of another process is waited for; `0` = not at all")
 	f.BoolVarP(&g.help, "help", "h", false, "help for the verb")
 }
 
@@ -95,6 +97,9 @@ func (g *globals) environment(env func(string) string) error {
 		return usage("language %q is not known", g.lang).hinted("hint.one_of", "en, zh")
 	default:
 		g.lang = locale(env)
+	}
+	if g.lockWait < 0 {
+		return usage("lock wait %s is negative", g.lockWait)
 	}
 	if g.timeout < 0 {
 		return usage("timeout %s is negative", g.timeout)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -128,7 +129,7 @@ func (r *run) installer() (*install.Installer, error) {
 		State:   r.dirs.State,
 		Program: "deft " + build().Version,
 		Scanner: scanner, Policy: r.scanPolicy(), Scans: keptScans{r}, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: builtinNames(), Now: r.proc.Now,
-		Recorder: installRecord{r},
+		Recorder: installRecord{r}, LockWait: r.lockWait(),
 	}), nil
 }
 
@@ -181,6 +182,14 @@ func lookPath(path, name string) (string, error) {
 		}
 	}
 	return "", exec.ErrNotFound
+}
+
+// lockWait is --lock-wait as locks take it: 0 is no wait at all.
+func (r *run) lockWait() time.Duration {
+	if r.globals.lockWait == 0 {
+		return -1
+	}
+	return r.globals.lockWait
 }
 
 // installExits are the exit codes of what the rooms of installs say, by sentinel.
