@@ -27,7 +27,7 @@ type machine struct {
 	agents  []install.Agent
 	fetcher *install.Fetcher
 	record  recorder
-	wait    time.Duration // for locks
+	wait    time.Duration                   // for locks
 	choice  install.Choice                  // beside where and for whom
 	store   func(s blobs.Store) blobs.Store // what stands between an install and its store
 }
