@@ -341,6 +341,9 @@ func (r *run) addLocked(ctx context.Context, i *install.Installer, f *install.Fe
 		return err
 	}
 	if len(entries) == 0 {
+		if done, err := r.addPublic(ctx, i, f, c, doc); done || err != nil {
+			return err
+		}
 		return fail(Negative, "install_nothing", "%s names no skill", r.short(c.Scope.Lock))
 	}
 	f.Dir = c.Scope.Root
