@@ -119,7 +119,25 @@ func (s *file) buildAnew(ctx context.Context, st State) (rows int, err error) {
 // their own, so that none is here which lets something be done (grants, questions, jobs,
 // agents); chains of decisions stay in the damaged file, where they can be verified as far
 // as they go.
-func told() []string { return []string{"sessions", "memories", "skill_audit", "tool_events"} }
+//
+// Published versions are taken along, in the order in which their rows refer to each other:
+// a tree proves itself by its digest, and a version gives no trust.
+func told() []string {
+	return []string{
+		"sessions", "memories", "skill_audit", "tool_events",
+		"trees", "skills", "skill_versions", "channels", "version_choices", "blob_refs",
+	}
+}
+
+// mended are the statements that make whole again what a row was lost of: a skill whose
+// version is gone is a draft, and what keeps blobs is written anew from the trees, or the
+// garbage collection would take them.
+var mended = []string{
+	"UPDATE skills SET status = 'draft', active_version = NULL WHERE active_version IS NOT NULL AND NOT EXISTS " +
+		"(SELECT 1 FROM skill_versions v WHERE v.tenant = skills.tenant AND v.skill_id = skills.id AND v.id = skills.active_version)",
+	"INSERT OR IGNORE INTO blob_refs (tenant, blob, owner_kind, owner_id) " +
+		"SELECT t.tenant, json_extract(e.value, '$.blob'), 'tree', t.digest FROM trees t, json_each(t.entries) e",
+}
 
 // salvageRows copies the rows that can be read. What cannot be is left behind, and so is
 // what the schema refuses.
@@ -132,6 +150,11 @@ func (s *file) salvageRows(ctx context.Context, anew *Store) (n int, err error) 
 	err = anew.write(ctx, "state.save", func(tx *tx) error {
 		for _, table := range told() {
 			n += copyRows(ctx, damaged, tx, table)
+		}
+		for _, statement := range mended {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
 		}
 		return ctx.Err()
 	})

@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -273,5 +274,49 @@ func TestThreeBackupsStay(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "deft-9.0-20260101T000000.000Z.db")); err == nil {
 		t.Error("the oldest stays")
+	}
+}
+
+// Published versions come out of a damaged database, and what keeps their contents; a skill
+// whose version was lost is there without one.
+func TestPublishedVersionsAreSalvaged(t *testing.T) {
+	t.Parallel()
+	s, ctx := open(t), t.Context()
+	fill(t, s)
+	tree := func(text string) skill.Tree {
+		return skill.Tree{{Path: "SKILL.md", Blob: skill.FileDigest([]byte(text))}}
+	}
+	for _, name := range []string{"whole", "lost"} {
+		_, err := s.Versions().Publish(ctx, NewVersion{Name: name, Tree: tree(name), Channel: "stable"})
+		must(t, err)
+	}
+	must(t, s.Close())
+	damageRow(t, s.Path())
+	db, err := sql.Open("sqlite", s.Path())
+	must(t, err)
+	for _, statement := range []string{
+		"DELETE FROM channels WHERE skill_id = (SELECT id FROM skills WHERE name = 'lost')",
+		"DELETE FROM skill_versions WHERE skill_id = (SELECT id FROM skills WHERE name = 'lost')", "DELETE FROM blob_refs",
+	} {
+		_, err := db.ExecContext(ctx, statement)
+		must(t, err)
+	}
+	must(t, db.Close())
+	s = reopen(t, s.Path())
+	_, err = s.SetAside(ctx)
+	must(t, err)
+	offers, err := s.Versions().Offers(ctx)
+	must(t, err)
+	lost, err := s.Versions().Skill(ctx, "lost")
+	must(t, err)
+	kept, err := s.Refs().Kept(ctx, skill.FileDigest([]byte("whole")))
+	must(t, err)
+	stable, err := s.Versions().Find(ctx, "whole", "stable")
+	if err != nil || len(offers) != 1 || offers[0].Name != "whole" || offers[0].Damaged != nil || stable.ID != offers[0].ID || lost.Status != Draft || len(kept) != 1 {
+		t.Errorf("%+v, %+v, %v, %v", offers, lost, kept, err)
+	}
+	v, err := s.Versions().Publish(ctx, NewVersion{Name: "lost", Tree: tree("lost")})
+	if err != nil || v.Number != 2 {
+		t.Errorf("%+v, %v", v, err)
 	}
 }
