@@ -21,13 +21,15 @@ type backend struct {
 	server bool // one for several machines, as its database is
 }
 
+// backends are those of this machine; a real gateway is one of them where it was built for
+// the tests.
 func backends() []backend {
 	list := []backend{
 		{"memory", func(*testing.T) blobs.Store { return blobs.NewMemory() }, false},
 		{"folder", func(t *testing.T) blobs.Store { return &blobs.Dir{Path: t.TempDir()} }, false},
 		{"bucket", func(t *testing.T) blobs.Store { return inBucket(t, s3test.InProcess(t)) }, true},
 	}
-	if os.Getenv("DEFT_TEST_FULL") != "" {
+	if os.Getenv("DEFT_TEST_VERSITYGW") != "" || os.Getenv("DEFT_TEST_FULL") != "" {
 		list = append(list, backend{"gateway", func(t *testing.T) blobs.Store { return inBucket(t, s3test.Gateway(t)) }, true})
 	}
 	return list
