@@ -28,8 +28,9 @@ const (
 
 // Resolver finds the skills that those of a source need.
 type Resolver struct {
-	// Fetch gets a source that a header names; it is called once for each.
-	Fetch       func(ctx context.Context, r SourceRef) (*Fetched, error)
+	// Fetch gets a source that a header names, for the skill of a name; it is called once for
+	// both.
+	Fetch       func(ctx context.Context, r SourceRef, name string) (*Fetched, error)
 	DefaultHost string
 	// Env is what is there; of its Skills those that need not be brought along.
 	Env skill.Environment
@@ -221,7 +222,7 @@ func (w *needing) versionAt(name string) string {
 
 // bring fetches the skill that an atom asks for; why says what stands against it.
 func (w *needing) bring(ctx context.Context, n *need, a skill.Atom, in skill.Range) (have *need, why string) {
-	from, err := w.source(ctx, n.from, a.Source)
+	from, err := w.source(ctx, n.from, a)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -245,7 +246,8 @@ func (w *needing) bring(ctx context.Context, n *need, a skill.Atom, in skill.Ran
 
 // source gets what a header names: a folder of its own source, or another one. Headers
 // are written by strangers: they name no folder of this machine.
-func (w *needing) source(ctx context.Context, own *Fetched, text string) (*Fetched, error) {
+func (w *needing) source(ctx context.Context, own *Fetched, a skill.Atom) (*Fetched, error) {
+	text := a.Source
 	if dir, ok := strings.CutPrefix(text, "./"); ok {
 		if !inside(dir) {
 			return nil, fmt.Errorf("%w: the folder %q leaves the source", ErrBadURL, text)
@@ -261,10 +263,10 @@ func (w *needing) source(ctx context.Context, own *Fetched, text string) (*Fetch
 	case ref.Kind == Local, ref.Punycode != "":
 		return nil, fmt.Errorf("%w: a header can't name this source: %s", ErrBadURL, ref)
 	}
-	key := ref.String()
+	key := ref.String() + " " + a.Skill
 	have, ok := w.fetched[key]
 	if !ok {
-		have.f, have.err = w.r.Fetch(ctx, ref)
+		have.f, have.err = w.r.Fetch(ctx, ref, a.Skill)
 		w.fetched[key] = have
 	}
 	return have.f, have.err

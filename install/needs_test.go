@@ -143,7 +143,7 @@ func TestSkillsBringAlongWhatTheyNeed(t *testing.T) {
 	}
 }
 
-func fetchAway(_ context.Context, r install.SourceRef) (*install.Fetched, error) {
+func fetchAway(_ context.Context, r install.SourceRef, _ string) (*install.Fetched, error) {
 	url := r.URL
 	if url == "https://git.example/team/ocr" {
 		url = "https://git.example/ocr.git"

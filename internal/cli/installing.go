@@ -129,7 +129,7 @@ func (r *run) installer() (*install.Installer, error) {
 		State:   r.dirs.State,
 		Program: "deft " + build().Version,
 		Scanner: scanner, Policy: r.scanPolicy(), Scans: keptScans{r}, Licences: licence.Options{Allow: r.config.Install.Licences}, Reserved: builtinNames(), Now: r.proc.Now,
-		Recorder: installRecord{r}, LockWait: r.lockWait(),
+		Recorder: &installRecord{r: r}, LockWait: r.lockWait(),
 	}), nil
 }
 

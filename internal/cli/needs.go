@@ -31,8 +31,10 @@ func (r *run) bringNeeds(ctx context.Context, i *install.Installer, f *install.F
 	own := *f
 	needs, err := i.Needs(ctx, install.Resolver{
 		Env: env, DefaultHost: r.config.Install.DefaultHost,
-		Fetch: func(ctx context.Context, ref install.SourceRef) (*install.Fetched, error) {
-			own.Choose = nil
+		Fetch: func(ctx context.Context, ref install.SourceRef, name string) (*install.Fetched, error) {
+			own.Choose = func(list []install.Offer) []install.Offer {
+				return slices.DeleteFunc(slices.Clone(list), func(have install.Offer) bool { return have.Name != name })
+			}
 			return r.fetch(ctx, &own, ref, c.Scope)
 		},
 	}, got, packs, c.Scope)

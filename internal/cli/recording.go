@@ -170,20 +170,30 @@ func (r *run) recordRow(ctx context.Context, row store.AuditRow, detail map[stri
 }
 
 // installRecord keeps every change of installed skills in the history.
-type installRecord struct{ r *run }
+type installRecord struct {
+	r     *run
+	ready bool // asked once a run
+}
 
 // Ready implements install.Recorder.
-func (k installRecord) Ready(ctx context.Context) error { return k.r.recordable(ctx) }
+func (k *installRecord) Ready(ctx context.Context) error {
+	if k.ready {
+		return nil
+	}
+	err := k.r.recordable(ctx)
+	k.ready = err == nil
+	return err
+}
 
 // Record implements install.Recorder.
-func (k installRecord) Record(ctx context.Context, c install.Change) {
+func (k *installRecord) Record(ctx context.Context, c install.Change) {
 	if err := k.keep(ctx, c); err != nil {
 		k.r.note(Partial)
 		k.r.err.Printf("%s\n", k.r.words.Say("audit.unrecorded", c.Action, c.Name, err.Error()))
 	}
 }
 
-func (k installRecord) keep(ctx context.Context, c install.Change) error {
+func (k *installRecord) keep(ctx context.Context, c install.Change) error {
 	if c.Action == install.DidRemove {
 		if err := k.r.gone(ctx, c); err != nil {
 			return err
@@ -206,7 +216,7 @@ func (k installRecord) keep(ctx context.Context, c install.Change) error {
 }
 
 // has reports whether a process that ended in the middle has recorded a change.
-func (k installRecord) has(ctx context.Context, c install.Change) (bool, error) {
+func (k *installRecord) has(ctx context.Context, c install.Change) (bool, error) {
 	s, err := k.r.openStore(ctx)
 	if err != nil {
 		return false, err
