@@ -133,6 +133,9 @@ func (s *Store) publish(ctx context.Context, set *FileSet, o PublishOptions) (Ve
 		return Version{}, blocked(verdict.Refused)
 	}
 	n.Licence, n.Scan = verdict.Licence, verdict.Scan
+	if o.Blobs == nil && !o.DryRun {
+		return Version{}, fmt.Errorf("%w: no place for the contents", ErrInvalid)
+	}
 	if o.DryRun {
 		v, err := s.Versions().foresee(ctx, n)
 		v.Warnings = append(v.Warnings, verdict.Warnings...)

@@ -186,11 +186,11 @@ func (v Versions) newest(ctx context.Context, tx *tx, p *PublishedSkill, n NewVe
 
 // offer publishes a version and makes it the one that its skill offers.
 func offer(ctx context.Context, tx *tx, p *PublishedSkill, v *Version) error {
+	v.Released = v.Released || p.Status != Published || v.Status() != Published
 	p.Status, p.Active = Published, v.ID
 	if v.Status() == Published {
 		return nil
 	}
-	v.Released = true
 	if v.PublishedAt.IsZero() {
 		v.PublishedAt = tx.now
 	}

@@ -184,6 +184,9 @@ func refusals(t *testing.T, s *store.Store, b blobs.Store) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+	if _, err := s.PublishDir(t.Context(), files(), store.PublishOptions{}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("without a place for contents: %v", err)
+	}
 	nothingKept(t, s, b)
 }
 

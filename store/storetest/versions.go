@@ -214,6 +214,14 @@ func transitions(t *testing.T, s *store.Store) {
 		{"it comes back", func() error { return second(v.Release(ctx, "pdf", "2", "ann")) }, false, "published 2: published published"},
 		{"the skill goes", func() error { return v.Archive(ctx, "pdf", "", "ann") }, false, "archived 2: published published"},
 		{"and comes back", func() error { return v.Restore(ctx, "pdf", "ann") }, false, "published 2: published published"},
+		{"it goes again", func() error { return v.Archive(ctx, "pdf", "", "ann") }, false, "archived 2: published published"},
+		{"the same files offer it", func() error {
+			again, err := v.Publish(ctx, aVersion("pdf", "two"))
+			if again.Created || !again.Released {
+				t.Errorf("%+v", again)
+			}
+			return err
+		}, false, "published 2: published published"},
 		{"once", func() error { return v.Restore(ctx, "pdf", "ann") }, true, "published 2: published published"},
 	}
 	for _, step := range steps {
