@@ -70,7 +70,8 @@
 //	how skills are used           usage.go
 //	files given as values, types  filenode.go, mediatype.go; as Mastra keeps them: mastratree.go
 //	published skills              versions.go (reading), version_write.go (publishing, states),
-//	                              channels.go (channels, which version is used), trees.go
+//	                              channels.go (channels, which version is used), trees.go; what nobody
+//	                              needs any more: garbage.go
 //	what the registry takes       load.go
 //	doctor                        check.go, aside.go
 package store

@@ -51,9 +51,9 @@ func (a *Amount) add(i blobs.Info) {
 // database runs at a time: ErrBusy. What can't be deleted is reported and stays marked.
 func (s *Store) CollectGarbage(ctx context.Context, place blobs.Store, o GarbageOptions) (out Garbage, err error) {
 	if !o.DryRun {
-		done, err := s.b.alone(ctx, "gc")
-		if err != nil {
-			return out, err
+		done, busy := s.b.alone(ctx, "gc")
+		if busy != nil {
+			return out, busy
 		}
 		defer func() { err = errors.Join(err, done()) }()
 	}
