@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rooms=("$@")
-[ $# -gt 0 ] || rooms=(./skill ./source ./registry ./route ./search ./catalog ./session ./gate ./store ./internal/cli . ./command/...)
+[ $# -gt 0 ] || rooms=(./skill ./source ./registry ./route ./search ./catalog ./session ./gate ./store ./install ./install/scan ./internal/cli . ./command/...)
 go version
 nproc
 for room in "${rooms[@]}"; do
