@@ -38,7 +38,12 @@ func publishVerb() verb {
 			f.BoolVar(&o.force, "force", false, "a version of its own also for the same files")
 			f.StringArrayVar(&o.accept, "accept-finding", nil, "take the scanner's findings of `RULE`; may be repeated")
 		},
-		run: func(ctx context.Context, r *run, args []string) error { return r.publish(ctx, o, args[0]) },
+		run: func(ctx context.Context, r *run, args []string) error {
+			if o.wellKnown {
+				return r.publishIndex(ctx, o, args[0])
+			}
+			return r.publish(ctx, o, args[0])
+		},
 	}
 }
 
@@ -54,9 +59,6 @@ type publishJSON struct {
 }
 
 func (r *run) publish(ctx context.Context, o publishFlags, arg string) error {
-	if o.wellKnown {
-		return r.publishIndex(ctx, o, arg)
-	}
 	if o.to != "store" {
 		return usage("--to %s is not known without --wellknown", o.to).hinted("hint.one_of", "store")
 	}

@@ -84,7 +84,12 @@ func Skills(dir string, extension bool) (*mcp.Server, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return s, mcp.AddReceivingCustomMethod(s, "skills/list", func(_ context.Context, _ *mcp.ServerSession, p *skillsAsked) (*skillsTold, error) {
+	return s, lists(s, list)
+}
+
+// lists has a server answer which skills there are.
+func lists(s *mcp.Server, list []json.RawMessage) error {
+	return mcp.AddReceivingCustomMethod(s, "skills/list", func(_ context.Context, _ *mcp.ServerSession, p *skillsAsked) (*skillsTold, error) {
 		at := len(p.Cursor) // a page has one skill, a cursor the length of its number
 		if at >= len(list) {
 			return &skillsTold{Skills: []json.RawMessage{}}, nil
