@@ -234,7 +234,7 @@ func (r *run) forget(ctx context.Context, name string, args []string) error {
 		r.printJSON(doc)
 		return nil
 	}
-	r.out.Printf("%s\n", r.words.Say(r.orDry("stats.forgot", "stats.would_forget"), doc.Forgotten, orElse(strings.Trim(shown, everything), r.words.Say("stats.all"))))
+	r.out.Printf("%s\n", r.words.Say(r.orDry("stats.forgot", "stats.would_forget"), int(doc.Forgotten), orElse(strings.Trim(shown, everything), r.words.Say("stats.all"))))
 	return nil
 }
 
