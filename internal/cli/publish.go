@@ -92,10 +92,15 @@ func (r *run) publish(ctx context.Context, o publishFlags, arg string) error {
 	if err != nil {
 		return publishFailure(err)
 	}
+	r.showPublished(o, v)
+	return nil
+}
+
+func (r *run) showPublished(o publishFlags, v store.Version) {
 	doc := publishJSON{v.Name, rowOf(v, nil), o.channel, v.Created, v.Tree, orEmptyList(v.Warnings), !r.writing.dryRun}
 	if r.globals.json {
 		r.printJSON(doc)
-		return nil
+		return
 	}
 	for _, w := range doc.Warnings {
 		r.hintf("%s", w)
@@ -114,7 +119,6 @@ func (r *run) publish(ctx context.Context, o publishFlags, arg string) error {
 	if o.channel != "" {
 		r.out.Printf("%s\n", r.words.Say(r.orDry("publish.channel", "publish.channel_dry"), o.channel, v.String()))
 	}
-	return nil
 }
 
 // author is who publishes, as the record has it.
