@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deftskills/deft/install/archive"
 	"github.com/deftskills/deft/install/fetch"
@@ -116,11 +117,19 @@ func (f *Fetcher) npm(ctx context.Context, r SourceRef) (*Fetched, error) {
 	return out, out.has(r.Dir)
 }
 
+// Bounds of all that is copied from one server at once: those of an index.
+const (
+	maxServed  = 256 << 20
+	servedTime = 10 * time.Minute
+)
+
 // served copies the skills of a server.
 func (f *Fetcher) served(ctx context.Context, r SourceRef) (*Fetched, error) {
 	if f.Serve == nil {
 		return nil, fmt.Errorf("%w: no MCP server is configured", fetch.ErrUnreachable)
 	}
+	ctx, stop := context.WithTimeoutCause(ctx, servedTime, fmt.Errorf("%w: the server took longer than %s", fetch.ErrTimeout, servedTime))
+	defer stop()
 	s, err := f.Serve(ctx, r.URL)
 	if err != nil {
 		return nil, err
@@ -152,16 +161,28 @@ func (f *Fetcher) served(ctx context.Context, r SourceRef) (*Fetched, error) {
 		}
 		out.Offers = append(out.Offers, Offer{name, dir, k.Description})
 	}
-	for _, dir := range f.chosen(out.Offers) {
-		files, err := byDir[dir].Copy(ctx, s)
+	return out, out.copied(ctx, s, f.chosen(out.Offers), byDir)
+}
+
+// copied adds the skills that are wanted of a server.
+func (f *Fetched) copied(ctx context.Context, from fetch.SkillServer, dirs []string, skills map[string]fetch.ServedSkill) error {
+	left := maxServed
+	for _, dir := range dirs {
+		files, err := skills[dir].Copy(ctx, from)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
+		}
+		for _, file := range files {
+			left -= len(file.Data)
+		}
+		if left < 0 {
+			return fmt.Errorf("%w: the skills of the server have more than %d bytes", fetch.ErrLimit, maxServed)
 		}
 		if err != nil {
-			out.Failed[dir] = err
+			f.Failed[dir] = err
 			continue
 		}
-		out.put(dir, byDir[dir].Mark(), files)
+		f.put(dir, skills[dir].Mark(), files)
 	}
-	return out, nil
+	return nil
 }

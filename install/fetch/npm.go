@@ -187,6 +187,9 @@ func (p *NPMPackage) unpack(files []archive.File) bool {
 	return true
 }
 
+// maxNamed is how many folders a package.json may name: each is compared with each file.
+const maxNamed = 1_000
+
 // named reads skills, else agents.skills, of a package.json: a folder or a list of them.
 func (p *NPMPackage) named(src []byte) (dirs []string) {
 	var doc struct {
@@ -217,6 +220,10 @@ func (p *NPMPackage) named(src []byte) (dirs []string) {
 	case json.Unmarshal(raw, &list) != nil:
 		p.Notes = append(p.Notes, Note{NoteNPM, "package.json", "skills is no folder and no list of folders; it is left out"})
 		return nil
+	}
+	if len(list) > maxNamed {
+		p.Notes = append(p.Notes, Note{NoteNPM, "package.json", fmt.Sprintf("skills names %d folders; those after the first %d are left out", len(list), maxNamed)})
+		list = list[:maxNamed]
 	}
 	for _, dir := range list {
 		clean := strings.TrimSuffix(path.Clean(strings.TrimPrefix(dir, "./")), "/SKILL.md")

@@ -222,3 +222,32 @@ func FuzzVersions(f *testing.F) {
 		}
 	})
 }
+
+// Addresses of registries have folders in both cases.
+func TestOfAnAddressOnlyTheCaseOfTheHostSaysNothing(t *testing.T) {
+	t.Parallel()
+	c := fetch.ReadNPM([]fetch.NPMFile{{Name: "own", Own: true, Text: []byte("//Reg.Example/Org/_packaging/Feed/:_authToken=sesame\n")}}, none)
+	for address, want := range map[string]string{
+		"https://reg.example/Org/_packaging/Feed/p": "Bearer sesame", "https://REG.example/Org/_packaging/Feed/p": "Bearer sesame", "https://reg.example/org/_packaging/feed/p": "",
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Credential(u); got != want {
+			t.Errorf("%s is told %q", address, got)
+		}
+	}
+}
+
+func TestAPackageNamesNoMoreFoldersThanAreLookedAt(t *testing.T) {
+	t.Parallel()
+	s, host, w := newSite(t)
+	data := packed(t, "package/package.json", `{"skills":["skills"`+strings.Repeat(`,"../x"`, 20_000)+`]}`, "package/skills/a/SKILL.md", "x")
+	s.has("/p.tgz", data)
+	s.registry(t, "p", map[string]string{"latest": "1.0.0"}, "/p.tgz", integrity(data), "1.0.0")
+	p, err := npmOf(w, host, "").Fetch(t.Context(), "p", "")
+	if err != nil || len(p.Skills) != 1 || len(p.Notes) > 1_100 {
+		t.Errorf("%v: %d folders, %d notes", err, len(p.Skills), len(p.Notes))
+	}
+}

@@ -138,7 +138,9 @@ func (c *NPMConfig) set(key, value, file string, line int) {
 		if !authKeys[name] {
 			return
 		}
-		if dart = strings.ToLower(strings.TrimSuffix(dart, "/")) + "/"; c.auth[dart] == nil {
+		// The case of a host says nothing, that of a folder does.
+		host, folder, _ := strings.Cut(strings.Trim(dart, "/"), "/")
+		if dart = strings.TrimSuffix("//"+strings.ToLower(host)+"/"+folder, "/") + "/"; c.auth[dart] == nil {
 			c.auth[dart] = map[string]string{}
 		}
 		c.auth[dart][name] = value

@@ -138,8 +138,8 @@ func (s ServedSkill) Copy(ctx context.Context, from SkillServer) (files []archiv
 		if f.Size > 0 && size != f.Size {
 			return nil, fmt.Errorf("%w: %q has %d bytes, the list says %d", ErrDigest, f.URI, size, f.Size)
 		}
-		if got := digestOf(data); f.Digest != "" && got != f.Digest {
-			return nil, fmt.Errorf("%w: %q is %s, the list says %s", ErrDigest, f.URI, got, f.Digest)
+		if f.Digest != "" && digestOf(data) != f.Digest {
+			return nil, fmt.Errorf("%w: %q is %s, the list says %s", ErrDigest, f.URI, digestOf(data), f.Digest)
 		}
 		files = append(files, archive.File{Path: paths[i], Data: data})
 	}

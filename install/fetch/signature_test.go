@@ -106,6 +106,24 @@ func TestAnIndexWhoseSignatureIsBadIsNotRead(t *testing.T) {
 	}
 }
 
+// An index of the first form has no digests: whoever signs it signs names alone.
+func TestASignatureOfAnIndexWithoutDigestsSignsNoSkill(t *testing.T) {
+	t.Parallel()
+	keys, private := signing(t)
+	index := []byte(`{"skills":[{"name":"a","files":["SKILL.md"]}]}`)
+	s, host, w := newSite(t)
+	s.has("/.well-known/skills/index.json", index)
+	s.has("/.well-known/skills/"+fetch.SignatureFile, minisign.Sign(private, index))
+	w.Keys = keys
+	if x, err := w.Index(t.Context(), host); err != nil || x.Signature.Key != "" || x.Signature.Note != "unsigned" {
+		t.Errorf("%+v %v", x, err)
+	}
+	w.Keys.Require = true
+	if x, err := w.Index(t.Context(), host); !errors.Is(err, fetch.ErrSignature) {
+		t.Errorf("%+v %v", x, err)
+	}
+}
+
 func FuzzSignature(f *testing.F) {
 	f.Add([]byte("untrusted comment: x\nRW\ntrusted comment: y\nz"))
 	f.Add([]byte{})

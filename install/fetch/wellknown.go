@@ -105,6 +105,10 @@ func (w *WellKnown) Index(ctx context.Context, at string) (*Index, error) {
 			return nil, err
 		}
 		x.Signature, err = w.Keys.beside(ctx, h, a, b)
+		if err == nil && x.Unverified {
+			// A signature of names alone says nothing of the files.
+			x.Signature, err = w.Keys.Check(nil, nil)
+		}
 		return x, err
 	}
 	return nil, fmt.Errorf("%w: %s: %w", ErrNoIndex, at, none)
