@@ -55,7 +55,7 @@ func (r *run) skillServerNamed(name string) (server, error) {
 	case s.set.Off:
 		return s, fail(Refused, "mcp_server_off", "the MCP server %q is turned off", name)
 	case !s.may():
-		return s, fail(Refused, "mcp_server_unapproved", "nobody has approved the MCP server %q, which %s proposes: %s", name, s.set.From.File, s.start.Place())
+		return s, fail(Refused, "mcp_server_unapproved", "nobody has approved the MCP server %q, which %s proposes: %s", name, s.set.From.File, s.start.Place()).hinted("hint.mcp_approve", name)
 	case s.trouble != "":
 		return s, fail(Network, "mcp_server_unavailable", "the MCP server %q cannot be used: %s", name, s.trouble)
 	}
