@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -32,6 +33,7 @@ type tx struct {
 	tenant   string
 	now      time.Time // UTC, whole microseconds, one for the whole transaction
 	version  int64     // of the state, when this transaction changed it
+	dry      bool      // what it is to write is let go; each statement changes one row, so to speak
 }
 
 // QueryContext is that of database/sql, in the text of both dialects.
@@ -46,6 +48,9 @@ func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) *sq
 
 // ExecContext is that of database/sql, in the text of both dialects.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if t.dry {
+		return driver.RowsAffected(1), nil
+	}
 	return t.q.ExecContext(ctx, t.text(query), args...)
 }
 
@@ -78,7 +83,7 @@ func texts(ctx context.Context, q querier, query string, args ...any) (out []str
 // forUpdate ends a SELECT whose rows this transaction is going to change. SQLite has
 // one writer: whoever writes has locked every row.
 func (t *tx) forUpdate() string {
-	if t.postgres {
+	if t.postgres && !t.dry {
 		return " FOR UPDATE"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/deftskills/deft/internal/fold"
@@ -61,7 +62,7 @@ func (v Versions) Publish(ctx context.Context, n NewVersion) (out Version, err e
 	if err := n.check(); err != nil {
 		return Version{}, err
 	}
-	err = v.s.write(ctx, "publish.tx", func(tx *tx) error {
+	err = v.write(ctx, func(tx *tx) error {
 		p, err := v.lockSkill(ctx, tx, n)
 		if err != nil {
 			return err
@@ -91,25 +92,37 @@ func (v Versions) Publish(ctx context.Context, n NewVersion) (out Version, err e
 	return out, err
 }
 
-// foresee returns what Publish would, and writes nothing.
+// write runs f in a transaction, a dry one where nothing is to be kept.
+func (v Versions) write(ctx context.Context, f func(tx *tx) error) error {
+	if !v.dry {
+		return v.s.write(ctx, "publish.tx", f)
+	}
+	return v.s.read(ctx, func(q querier) error {
+		dry := *q.(*tx)
+		dry.dry, dry.now = true, v.s.o.Now()
+		return f(&dry)
+	})
+}
+
+// foresee returns what Publish would, and keeps nothing: a database that has no such skill
+// is not written at all.
 func (v Versions) foresee(ctx context.Context, n NewVersion) (Version, error) {
-	out := Version{Name: n.Name, Number: 1, Label: n.Label, Tree: n.Tree.Digest(), Created: true}
-	all, err := v.List(ctx, n.Name)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return out, nil
-	case err != nil:
-		return Version{}, err
-	case all[0].Tree == out.Tree && !n.Force:
-		return all[0], nil
-	}
-	out.Number = all[0].Number + 1
-	for _, old := range all {
-		if n.Label != "" && old.Label == n.Label {
-			return Version{}, labelTaken(old)
+	_, err := v.Skill(ctx, n.Name)
+	if errors.Is(err, ErrNotFound) {
+		out := Version{Name: n.Name, Number: 1, Label: n.Label, Tree: n.Tree.Digest(), Created: true, CreatedAt: v.s.o.Now()}
+		if !n.Draft {
+			out.PublishedAt, out.Released = out.CreatedAt, true
 		}
+		return out, nil
 	}
-	return out, nil
+	if err != nil {
+		return Version{}, err
+	}
+	out, err := v.DryRun().Publish(ctx, n)
+	if out.Created {
+		out.ID = ""
+	}
+	return out, err
 }
 
 func labelTaken(v Version) error {
@@ -231,7 +244,12 @@ func (v Versions) done(ctx context.Context, tx *tx, p PublishedSkill, about Vers
 
 // change runs f on the row of a skill that nobody else changes meanwhile; ErrNotFound.
 func (v Versions) change(ctx context.Context, name, by, kind string, f func(tx *tx, p *PublishedSkill) error) error {
-	return v.s.write(ctx, "publish.tx", func(tx *tx) error {
+	if v.dry { // a database that is not there is read as nothing
+		if _, err := v.Skill(ctx, name); err != nil {
+			return err
+		}
+	}
+	return v.write(ctx, func(tx *tx) error {
 		p, err := publishedSkill(ctx, tx, name, tx.forUpdate())
 		if err != nil {
 			return err
@@ -284,11 +302,15 @@ func (v Versions) Archive(ctx context.Context, name, want, by string) error {
 		if err := mark(ctx, tx, &old, true); err != nil || p.Active != old.ID {
 			return err
 		}
-		next, err := findVersion(ctx, tx, *p, "latest")
+		all, err := versionsOf(ctx, tx, p.ID)
 		if err != nil {
+			return err
+		}
+		next := slices.IndexFunc(all, func(v Version) bool { return v.ID != old.ID && v.Status() == Published })
+		if next < 0 {
 			return fmt.Errorf("%w: version %s is the only one of %s that is published; archive the skill", ErrTransition, old, p.Name)
 		}
-		p.Active = next.ID
+		p.Active = all[next].ID
 		return nil
 	})
 }

@@ -83,10 +83,19 @@ func (v Version) String() string {
 }
 
 // Versions are the published skills of a Store.
-type Versions struct{ s *Store }
+type Versions struct {
+	s   *Store
+	dry bool
+}
 
 // Versions returns the published skills.
-func (s *Store) Versions() Versions { return Versions{s} }
+func (s *Store) Versions() Versions { return Versions{s: s} }
+
+// DryRun returns Versions that refuse what would be refused, and keep nothing.
+func (v Versions) DryRun() Versions {
+	v.dry = true
+	return v
+}
 
 const (
 	publishedColumns = "SELECT s.id, s.name, s.status, coalesce(s.active_version, ''), s.latest_version, s.title, s.description, s.tags, s.owner, " +

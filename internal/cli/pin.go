@@ -181,12 +181,12 @@ func (r *run) pinPublished(ctx context.Context, name string, choice *store.Versi
 		return err
 	}
 	doc.Strategy, doc.Pin = string(choice.Strategy), choice.Value
-	if !doc.Written {
-		_, err := s.Versions().Find(ctx, name, choice.Value)
-		return publishedFailure(ctx, s, name, err)
-	}
 	choice.By = r.author()
-	if _, err := s.Versions().Choose(ctx, name, *choice); err != nil {
+	versions := s.Versions()
+	if !doc.Written {
+		versions = versions.DryRun()
+	}
+	if _, err := versions.Choose(ctx, name, *choice); err != nil {
 		return publishedFailure(ctx, s, name, err)
 	}
 	if v, err := s.Versions().Find(ctx, name, choice.Value); choice.Strategy == store.UsePin && err == nil && v.Status() == store.Archived {

@@ -112,7 +112,7 @@ func (r *run) showPublished(o publishFlags, v store.Version) {
 	case !v.Created && !v.Released:
 		key = "publish.same"
 	}
-	if r.writing.dryRun && (v.Created || !o.draft && v.Status() != store.Published) {
+	if r.writing.dryRun && (v.Created || v.Released) {
 		key = "publish.dry"
 	}
 	r.out.Printf("%s\n", r.words.Say(key, v.Name, v.String(), short12(string(v.Tree))))

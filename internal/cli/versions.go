@@ -107,8 +107,12 @@ func (r *run) versions(ctx context.Context, name, version string, asked map[stri
 	switch {
 	case what == "" && version != "", what == "restore" && version != "", what == "release" && version == "", what != "" && name == "":
 		return usage("--release wants NAME@VERSION, --archive NAME or NAME@VERSION, --restore NAME").hinted("hint.see_help", "versions")
-	case what != "" && !r.writing.dryRun:
-		if err := r.turnVersion(ctx, s.Versions(), what, name, version); err != nil {
+	case what != "":
+		v := s.Versions()
+		if r.writing.dryRun {
+			v = v.DryRun()
+		}
+		if err := r.turnVersion(ctx, v, what, name, version); err != nil {
 			return publishedFailure(ctx, s, name, err)
 		}
 	}
@@ -141,8 +145,11 @@ func publishedFailure(ctx context.Context, s *store.Store, name string, err erro
 			names = append(names, p.Name)
 		}
 	}
-	return fail(Negative, "versions_unknown_skill", "no version of a skill %q is published", name).
-		hinted("hint.one_of", strings.Join(closest(name, names, 3), ", "))
+	f := fail(Negative, "versions_unknown_skill", "no version of a skill %q is published", name)
+	if near := closest(name, names, 3); len(near) > 0 {
+		f.hinted("hint.one_of", strings.Join(near, ", "))
+	}
+	return f
 }
 
 func publishedRow(p store.PublishedSkill) publishedJSON {

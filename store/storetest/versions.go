@@ -21,6 +21,7 @@ func versions(s *Suite) {
 	s.test("SameFilesAreNoNewVersion", sameFiles)
 	s.test("LabelsOfASkillAreUnique", labels)
 	s.test("VersionsGoFromDraftToPublishedToArchivedAndBack", transitions)
+	s.test("DryRunsRefuseWhatWouldBeRefusedAndKeepNothing", dryRuns)
 	s.test("ChannelsAndChoicesSayWhichVersionIsUsed", strategies)
 	s.test("PublishersAtOnceGetNumbersOfTheirOwn", publishTogether)
 	s.test("BlobsAreKeptByTheirOwners", references)
@@ -97,6 +98,42 @@ func versionsRoundTrip(t *testing.T, s *store.Store) {
 	must(t, err)
 	if len(offers) != 1 || offers[0].ID != got.ID || cmp.Diff(n.Tree, offers[0].Files) != "" || offers[0].Damaged != nil {
 		t.Errorf("%+v", offers)
+	}
+}
+
+func dryRuns(t *testing.T, s *store.Store) {
+	ctx, dry := t.Context(), s.Versions().DryRun()
+	n := aVersion("pdf", "one")
+	n.Label = "1.0.0"
+	publish(t, s, n)
+	before, err := s.Versions().List(ctx, "pdf")
+	must(t, err)
+	n.Label = "2.0.0" // the same files have another
+	if _, err := dry.Publish(ctx, n); !errors.Is(err, store.ErrLabelTaken) {
+		t.Error(err)
+	}
+	n.Tree, n.Channel = tree("two"), "stable"
+	if v, err := dry.Publish(ctx, n); err != nil || !v.Created || v.Number != 2 {
+		t.Error(v, err)
+	}
+	if err := dry.Restore(ctx, "pdf", ""); !errors.Is(err, store.ErrTransition) {
+		t.Error(err)
+	}
+	if err := dry.Archive(ctx, "pdf", "1", ""); !errors.Is(err, store.ErrTransition) {
+		t.Error(err)
+	}
+	if err := dry.Archive(ctx, "pdf", "", ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := dry.Choose(ctx, "pdf", store.VersionChoice{Strategy: store.UsePin, Value: "9"}); !errors.Is(err, store.ErrUnknownVersion) {
+		t.Error(err)
+	}
+	after, err := s.Versions().List(ctx, "pdf")
+	must(t, err)
+	p, err := s.Versions().Skill(ctx, "pdf")
+	must(t, err)
+	if diff := cmp.Diff(before, after); diff != "" || p.Status != store.Published || p.Latest != 1 {
+		t.Error(diff, p)
 	}
 }
 
