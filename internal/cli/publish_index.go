@@ -48,6 +48,8 @@ func (r *run) publishIndex(ctx context.Context, o publishFlags, arg string) erro
 		return fail(Negative, "pack_refused", "%s", err)
 	case errors.Is(err, fetch.ErrNoIndex):
 		return fail(Damaged, "wellknown_no_index", "%s", strings.TrimPrefix(err.Error(), fetch.ErrNoIndex.Error()+": "))
+	case errors.Is(err, fetch.ErrLimit): // of a file here: no network has a part in it
+		return fail(Refused, "fetch_limit", "%s", strings.TrimPrefix(err.Error(), fetch.ErrLimit.Error()+": "))
 	}
 	if err != nil {
 		return err
