@@ -127,6 +127,7 @@ const maxServers = 32
 var (
 	wholeVariable = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 	anyVariable   = regexp.MustCompile(`\$\{[^}]*\}`)
+	escapedNUL    = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\u0000`)
 	pluginRoot    = regexp.MustCompile(`\$\{(?:CLAUDE_)?PLUGIN_ROOT\}`)
 )
 
@@ -180,6 +181,8 @@ func server(name string, v any) Server {
 	switch texts := append([]string{raw.Command, raw.URL}, raw.Args...); {
 	case (raw.Command == "") == (raw.URL == ""):
 		s.Problem = "it has not one of command and url"
+	case holdsNUL(src):
+		s.Problem = "a value holds a NUL byte"
 	case raw.Cwd != "" && !pluginRoot.MatchString(raw.Cwd) && raw.Cwd != ".":
 		s.Problem = "it wants to run in a folder outside of the plugin"
 	case slices.ContainsFunc(texts, func(t string) bool { return anyVariable.MatchString(pluginRoot.ReplaceAllString(t, "")) }):
@@ -187,6 +190,10 @@ func server(name string, v any) Server {
 	}
 	return s
 }
+
+// holdsNUL reports whether a text in JSON that was encoded here holds a NUL: no process takes
+// one, and before a name it would mean a variable that nobody was shown.
+func holdsNUL(src []byte) bool { return escapedNUL.Match(src) }
 
 // At is the server with the plugin's folder in the place of the variable for it. Values of
 // Env that stand for a variable of deft's own environment are returned by themselves.

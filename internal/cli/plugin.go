@@ -192,6 +192,20 @@ func (c carried) parts(have agreements) []pluginPartJSON {
 	return out
 }
 
+// names refuses ids that no hook or server of the plugin has, before anything is written.
+func (c carried) names(key string, named []string) error {
+	var ids []string
+	for _, p := range c.parts(nil) {
+		ids = append(ids, p.ID)
+	}
+	for _, id := range named {
+		if id != "all" && !slices.Contains(ids, id) {
+			return usage("%s has no hook or server %q", key, id).hinted("hint.one_of", strings.Join(ids, ", "))
+		}
+	}
+	return nil
+}
+
 func (c carried) json(have agreements) pluginJSON {
 	doc := pluginJSON{
 		Name: c.InstalledPlugin.Name, Source: c.Market, Version: c.InstalledPlugin.Version, Format: string(c.Format), Description: c.Description,
@@ -464,6 +478,11 @@ func (r *run) pluginSwitch(ctx context.Context, arg string, off bool, o pluginFl
 	scope := r.pluginScope(list[0].InstalledPlugin.Name, list[0].Market)
 	for _, c := range list {
 		doc.Changed = doc.Changed || c.entry.Off != off
+		if c.Use && !off {
+			if err := c.names(c.key(), o.agree); err != nil {
+				return err
+			}
+		}
 	}
 	if doc.Changed && !r.writing.dryRun {
 		err := i.Edit(ctx, "plugin", scope, func(l *install.Lock) error {
@@ -504,15 +523,6 @@ func (r *run) pluginSwitch(ctx context.Context, arg string, off bool, o pluginFl
 // questions of a verb is none to what strangers want to run.
 func (r *run) agree(ctx context.Context, c carried, named []string) (changed bool, err error) {
 	parts := c.parts(r.agreements(ctx))
-	for _, id := range named {
-		if id != "all" && !slices.ContainsFunc(parts, func(p pluginPartJSON) bool { return p.ID == id }) {
-			var ids []string
-			for _, p := range parts {
-				ids = append(ids, p.ID)
-			}
-			return changed, usage("%s has no hook or server %q", c.key(), id).hinted("hint.one_of", strings.Join(ids, ", "))
-		}
-	}
 	if len(parts) > 0 && !c.sound() {
 		return false, fail(Refused, "plugin_edited", "%s is not what was installed", c.Dir).hinted("hint.plugin_edited")
 	}

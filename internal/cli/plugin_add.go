@@ -73,7 +73,11 @@ func (r *run) findOffer(ctx context.Context, f *install.Fetcher, arg string) (fo
 // fetchOffer gets the bytes of an offer, and the folder of the plugin in them.
 func (r *run) fetchOffer(ctx context.Context, f *install.Fetcher, o found) (*install.Fetched, string, error) {
 	if o.offer.Path != "" {
-		return o.got, strings.TrimPrefix(path.Join(o.got.Origin.Subpath, o.offer.Path), "."), nil
+		dir := path.Join(o.got.Origin.Subpath, o.offer.Path)
+		if dir == "." {
+			dir = ""
+		}
+		return o.got, dir, nil
 	}
 	ctx, done := r.watch(ctx, "fetch")
 	defer done()
@@ -200,6 +204,9 @@ func licenceField(p plugin.Plugin) string { return p.Text("license") }
 
 // pluginApply plans, carries out, and asks about what the plugin wants to run.
 func (r *run) pluginApply(ctx context.Context, got *install.Fetched, p plugin.Plugin, pack install.Package, c install.Choice, agree []string) error {
+	if err := (carried{Plugin: p}).names(c.Scope.Plugin, agree); err != nil {
+		return err
+	}
 	i, err := r.installer()
 	if err != nil {
 		return err

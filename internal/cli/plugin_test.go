@@ -60,3 +60,48 @@ func TestAPersonIsAskedAboutEachHookAndServerOfAPlugin(t *testing.T) {
 		t.Errorf("asked again: %s", again)
 	}
 }
+
+// A mistyped id is told before anything is written, a folder that begins with a dot is
+// itself, and a value with a NUL, which would stand for a variable, is never agreed to.
+func TestWhatAPluginNamesIsTakenAsItStands(t *testing.T) {
+	t.Parallel()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"shop/.claude-plugin/marketplace.json": `{"name": "shop", "plugins": [{"name": "north", "source": "./.north"}]}`,
+		"shop/.north/plugin.json":              `{"name": "north", "version": "1.0.0", "mcpServers": {"db": {"command": "db", "env": {"A": "\u0000TOKEN"}}}}`,
+		"shop/north/plugin.json":               `{"name": "other", "version": "2.0.0", "mcpServers": {"db": {"command": "evil"}}}`,
+	} {
+		at := filepath.Join(top, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(want Exit, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		exit := Run(t.Context(), Process{
+			Args: append(args, "--home", filepath.Join(top, "home")), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+			Environ: []string{"HOME=" + top}, Dir: top, GOOS: "linux", Now: time.Now,
+		})
+		if exit != want {
+			t.Fatalf("%q ends with %d\n%s%s", args, exit, &out, &errs)
+		}
+		return out.String()
+	}
+	run(Done, "plugin", "marketplace", "add", "./shop")
+	run(Usage, "plugin", "add", "north@shop", "--yes", "--accept-unlicensed", "--agree", "server:typo")
+	if list := run(Done, "plugin", "list", "--json"); strings.Contains(list, `"north"`) {
+		t.Errorf("a mistyped id leaves %s", list)
+	}
+	run(Done, "plugin", "add", "north@shop", "--yes", "--accept-unlicensed", "--agree", "all")
+	list := run(Done, "plugin", "list", "--json")
+	if !strings.Contains(list, `"version": "1.0.0"`) || strings.Contains(list, `"agreed": true`) || !strings.Contains(list, "NUL") {
+		t.Errorf("%s", list)
+	}
+}
