@@ -21,5 +21,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(child(name))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/deftskills/deft/internal/s3test.outlive"))
 }

@@ -1,10 +1,10 @@
 package s3test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -31,25 +31,6 @@ var theGateway = sync.OnceValues(newGateway)
 type gateway struct {
 	socket string
 	leash  *os.File // the watchdog ends the gateway when this closes
-	said   output
-}
-
-// output is what a process writes.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
 
 func (g *gateway) dial(ctx context.Context) (net.Conn, error) {
@@ -95,7 +76,12 @@ func newGateway() (*gateway, error) {
 	g := &gateway{socket: filepath.Join(dir, "socket"), leash: write}
 	cmd := exec.Command("/bin/sh", "-c", watchdog, "deft-s3test", at, dir)
 	cmd.Stdin, cmd.Dir = read, "/"
-	cmd.Stdout, cmd.Stderr = &g.said, &g.said
+	said, err := os.Create(filepath.Join(dir, "said")) // a pipe would need a reader as long as it runs
+	if err != nil {
+		return nil, err
+	}
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr = said, said
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+keyID, "ROOT_SECRET_KEY="+secret, "VGW_PORT="+g.socket,
 		"VGW_META_SIDECAR="+filepath.Join(dir, "meta"), "VGW_QUIET=true", "VGW_REGION=us-east-1")
 	detach(cmd)
@@ -103,12 +89,16 @@ func newGateway() (*gateway, error) {
 		return nil, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return g, g.ready(ended)
+	go outlive(cmd, ended)
+	return g, g.ready(ended, said)
 }
 
+// outlive waits for the gateway, which ends after the last test does: a test binary that
+// looks for leaks leaves this one function out.
+func outlive(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }
+
 // ready returns when the gateway takes connections, or has ended.
-func (g *gateway) ready(ended <-chan error) error {
+func (g *gateway) ready(ended <-chan error, said io.ReaderAt) error {
 	look := time.NewTicker(10 * time.Millisecond) // it says nothing when it is ready
 	defer look.Stop()
 	for {
@@ -117,7 +107,8 @@ func (g *gateway) ready(ended <-chan error) error {
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("gateway: it ended: %v\n%s", err, g.said.String())
+			text, _ := io.ReadAll(io.NewSectionReader(said, 0, 64<<10)) // its folder is gone by now
+			return fmt.Errorf("gateway: it ended: %v\n%s", err, text)
 		case <-look.C:
 		}
 	}
