@@ -85,6 +85,9 @@ type unusedJSON struct {
 }
 
 func (r *run) stats(ctx context.Context, o statsFlags, args []string) error {
+	if len(args) > 0 && o.forget != everything && o.forget != "" {
+		return usage("stats --forget takes one name, not %q and %q", o.forget, args[0]).hinted("hint.see_help", "stats")
+	}
 	if o.forget != "" {
 		return r.forget(ctx, o.forget, args)
 	}

@@ -39,8 +39,15 @@ func (s *Dir) Put(ctx context.Context, b []byte) (skill.Digest, error) {
 	if have, err := os.ReadFile(at); err == nil && skill.FileDigest(have) == d {
 		return d, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-		return "", fmt.Errorf("blob: %w", err)
+	dir := filepath.Dir(at)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(dir, 0o700)
+		if err == nil { // the name of a new folder goes with the power too
+			err = atomicfile.SyncDir(filepath.Dir(dir))
+		}
+		if err != nil {
+			return "", fmt.Errorf("blob: %w", err)
+		}
 	}
 	if err := fault.Err("blob.put.temp"); err != nil {
 		return "", fmt.Errorf("blob %s: %w", at, err)
