@@ -169,15 +169,22 @@ func (s *Store) upload(ctx context.Context, d skill.Digest, b []byte, absent boo
 		o.SetMatchETagExcept("*")
 	}
 	_, err = s.client.PutObject(ctx, s.address.Bucket, key, bytes.NewReader(b), int64(len(b)), "", hex.EncodeToString(sum), o)
-	var answer minio.ErrorResponse
-	if !errors.As(err, &answer) || !absent {
+	if err == nil || !absent {
 		return err
 	}
-	switch answer.StatusCode {
-	case http.StatusPreconditionFailed, http.StatusConflict:
+	var answer minio.ErrorResponse
+	answered := errors.As(err, &answer)
+	switch {
+	case answer.StatusCode == http.StatusPreconditionFailed, answer.StatusCode == http.StatusConflict:
 		return errThere
-	case http.StatusNotImplemented: // it has no conditions: the same bytes are written again
+	case answer.StatusCode == http.StatusNotImplemented: // it has no conditions: the same bytes are written again
 		return s.upload(ctx, d, b, false)
+	case passing(err) && (!answered || answer.StatusCode == http.StatusBadGateway):
+		// A server may refuse before it has read all and end the connection with its answer,
+		// which the sender then does not see.
+		if _, e := s.client.StatObject(ctx, s.address.Bucket, key, minio.StatObjectOptions{}); e == nil {
+			return errThere
+		}
 	}
 	return err
 }

@@ -93,6 +93,35 @@ func TestAPutOfWhatIsThereSendsItOnceAndReadsIt(t *testing.T) {
 	})
 }
 
+func TestARefusalThatEndsTheConnectionIsSeen(t *testing.T) {
+	t.Parallel()
+	s3test.Each(t, func(t *testing.T, bucket func(testing.TB) *s3test.Bucket) {
+		b := bucket(t)
+		if b.Proxy == nil {
+			return
+		}
+		s := open(t, b, time.Minute)
+		text := make([]byte, 1<<20)
+		if _, err := s.Put(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		// What is there the server refuses at once; the sender, still sending, sees only the end.
+		b.Proxy.Fail(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodPut {
+				s3test.Cut(w, r, 1<<10)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+		if d, err := s.Put(t.Context(), text); err != nil || d != skill.FileDigest(text) {
+			t.Errorf("%s %v", d, err)
+		}
+		if _, err := s.Put(t.Context(), []byte("not there")); !errors.Is(err, blobs.ErrUnavailable) {
+			t.Errorf("what is not there: %v", err)
+		}
+	})
+}
+
 func TestAListIsLongerThanAPageOfTheServer(t *testing.T) {
 	t.Parallel()
 	b := s3test.InProcess(t)
@@ -115,19 +144,21 @@ func TestAListIsLongerThanAPageOfTheServer(t *testing.T) {
 type fault struct {
 	name   string
 	method string // of the requests that it meets
+	least  int64  // requests that have to meet it, the one that succeeds among them
 	does   func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
 func passingFaults() []fault {
 	return []fault{
-		{"upload cut in its middle", http.MethodPut, func(w http.ResponseWriter, r *http.Request, _ http.Handler) { s3test.Cut(w, r, 1<<16) }},
-		{"connection cut before the answer", http.MethodPut, func(w http.ResponseWriter, r *http.Request, next http.Handler) { s3test.CutAnswer(w, r, next, 0) }},
-		{"busy server for a put", http.MethodPut, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { s3test.Busy(w) }},
-		{"busy server for a get", http.MethodGet, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { s3test.Busy(w) }},
-		{"download cut in its middle", http.MethodGet, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		{"upload cut in its middle", http.MethodPut, 3, func(w http.ResponseWriter, r *http.Request, _ http.Handler) { s3test.Cut(w, r, 1<<16) }},
+		// It has been done: the next look finds it.
+		{"connection cut before the answer", http.MethodPut, 1, func(w http.ResponseWriter, r *http.Request, next http.Handler) { s3test.CutAnswer(w, r, next, 0) }},
+		{"busy server for a put", http.MethodPut, 3, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { s3test.Busy(w) }},
+		{"busy server for a get", http.MethodGet, 3, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { s3test.Busy(w) }},
+		{"download cut in its middle", http.MethodGet, 3, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			s3test.CutAnswer(w, r, next, 1<<16)
 		}},
-		{"bad gateway", http.MethodGet, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusBadGateway) }},
+		{"bad gateway", http.MethodGet, 3, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusBadGateway) }},
 	}
 }
 
@@ -157,7 +188,7 @@ func TestWhatFailsForAWhileIsTriedAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, err := s.Get(t.Context(), d)
-				if err != nil || skill.FileDigest(got) != d || met.Load() < 3 {
+				if err != nil || skill.FileDigest(got) != d || met.Load() < f.least {
 					t.Errorf("%d bytes after %d requests, %v", len(got), met.Load(), err)
 				}
 			})
