@@ -44,8 +44,9 @@ func (an *analyzer) parse(q Query) question {
 	if !q.Plain {
 		text = out.operators(an, text)
 	}
-	at, tokens, first := map[string]int{}, 0, headline(text)
-	an.each(text, false, func(term []byte, start int) bool {
+	at, first := map[string]int{}, headline(text)
+	var said []int // the terms, by their number, in the order of text
+	w := walker{a: an, emit: func(term []byte, start int) bool {
 		i, ok := at[string(term)]
 		if !ok {
 			i = len(out.terms)
@@ -57,9 +58,10 @@ func (an *analyzer) parse(q Query) question {
 		}
 		out.terms[i].count++
 		out.terms[i].headline = out.terms[i].headline || start < first
-		tokens++
-		return tokens < maxTokens
-	})
+		said = append(said, i)
+		return len(said) < maxTokens
+	}, compound: func(n int) { out.compound(said[len(said)-n:]) }}
+	w.walk(text)
 	out.plainer()
 	an.also(&out, text)
 	out.words = strings.Fields(folded(text))
@@ -69,17 +71,21 @@ func (an *analyzer) parse(q Query) question {
 	return out
 }
 
-// plainer leaves out pairs of two Hiragana, which are grammar, if anything else stays.
+// compound takes the terms of a word with hyphens, the last of which is the whole.
+func (out *question) compound(terms []int) {
+	whole := out.terms[terms[len(terms)-1]].term
+	for _, i := range terms {
+		out.terms[i].whole = whole
+		out.terms[i].inside++
+	}
+}
+
+// plainer leaves out pairs that begin with Hiragana, which are grammar or end in another
+// word than they begin, if anything else stays.
 func (out *question) plainer() {
 	grammar := func(a asked) bool {
-		n := 0
-		for _, r := range a.term {
-			if r < 0x3041 || r > 0x309F {
-				return false
-			}
-			n++
-		}
-		return n > 1
+		r, n := utf8.DecodeRuneInString(a.term)
+		return r >= 0x3041 && r <= 0x309F && n < len(a.term)
 	}
 	if slices.ContainsFunc(out.terms, func(a asked) bool { return !grammar(a) }) {
 		before := len(out.terms)

@@ -55,16 +55,11 @@ func (g *generation) plan(opt Options, an *analyzer, q question, f Filter) *plan
 
 // know adds a term if some living document holds it.
 func (p *plan) know(a asked) {
-	w := weighed{asked: a, bit: -1, list: make([]int, len(p.g.parts))}
-	for i, part := range p.g.parts {
-		at, ok := part.find(a.term)
-		if !ok {
-			w.list[i] = -1
-			continue
-		}
-		w.list[i] = at
-		w.n += part.holders(at)
+	if a.inside < a.count || a.whole != a.term && p.holders(a.whole, nil) == 0 {
+		a.whole = ""
 	}
+	w := weighed{asked: a, bit: -1, list: make([]int, len(p.g.parts))}
+	w.n = p.holders(a.term, w.list)
 	w.rare = p.an.rarity(a.term, w.n, p.g.live)
 	p.asked += float64(w.weight() * w.rare)
 	if w.n == 0 {
@@ -75,6 +70,23 @@ func (p *plan) know(a asked) {
 	p.terms = append(p.terms, w)
 }
 
+// holders returns how many living documents hold a term, and fills list, if there is one,
+// with its number in each part.
+func (p *plan) holders(term string, list []int) (n int) {
+	for i, part := range p.g.parts {
+		at, ok := part.find(term)
+		if ok {
+			n += part.holders(at)
+		} else {
+			at = -1
+		}
+		if list != nil {
+			list[i] = at
+		}
+	}
+	return n
+}
+
 // among returns how many documents could hold the term: a Chinese word is no rarer for
 // the skills that are all in English.
 func (p *plan) among(a asked) int {
@@ -82,12 +94,7 @@ func (p *plan) among(a asked) int {
 		return p.g.live
 	}
 	if p.wide < 0 {
-		p.wide = 0
-		for _, part := range p.g.parts {
-			if at, ok := part.find(wideMark); ok {
-				p.wide += part.holders(at)
-			}
-		}
+		p.wide = p.holders(wideMark, nil)
 	}
 	return p.wide
 }

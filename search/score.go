@@ -33,12 +33,18 @@ const (
 	translationWeight = 1
 )
 
+// compoundShare is what the parts of a word with hyphens, and the whole, weigh where some
+// skill says the whole: they are one word.
+const compoundShare = 0.5
+
 // asked is one distinct term and how often the query says it.
 type asked struct {
 	term     string
 	count    int
 	cjk      bool
 	headline bool
+	whole    string  // the last word with hyphens that it is part of, or is
+	inside   int     // how often it is in one
 	also     float64 // the weight of a term that only a word with its meaning stands for; else 0
 }
 
@@ -51,6 +57,9 @@ func (a asked) weight() float64 {
 	w := 1 + math.Log(float64(a.count))
 	if a.headline {
 		w *= headlineWeight
+	}
+	if a.whole != "" {
+		w *= compoundShare
 	}
 	return w
 }

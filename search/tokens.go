@@ -86,6 +86,11 @@ func newAnalyzer(o Options) *analyzer {
 // walk by returning false. A name's one-letter and unstemmed words count too.
 func (a *analyzer) each(text string, name bool, emit func(term []byte, start int) bool) {
 	w := walker{a: a, name: name, emit: emit}
+	w.walk(text)
+}
+
+// walk sends the terms of text.
+func (w *walker) walk(text string) {
 	for i := 0; i < len(text) && !w.done; {
 		end, ascii := runEnd(text, i)
 		if end == i {
@@ -155,12 +160,14 @@ func isWordRune(r rune) bool {
 }
 
 type walker struct {
-	a    *analyzer
-	name bool
-	done bool
-	emit func(term []byte, start int) bool
-	buf  []byte
-	all  []byte // the joined form of an identifier
+	a        *analyzer
+	name     bool
+	done     bool
+	emit     func(term []byte, start int) bool
+	compound func(terms int) // told that the last terms are a word with hyphens: its parts, and the whole; may be nil
+	sent     int
+	buf      []byte
+	all      []byte // the joined form of an identifier
 }
 
 // sign looks at a character that begins no word: ".net" is one that does.
@@ -216,7 +223,7 @@ func (w *walker) asciiRun(run string, start int) {
 // v2beta, and where there are several, their joined form.
 func (w *walker) identifier(s string, start int) {
 	w.all = w.all[:0]
-	parts, from := 0, 0
+	parts, from, before := 0, 0, w.sent
 	for i := 0; i < len(s); i++ {
 		if byteClass[s[i]] == joinByte {
 			parts += w.part(s, from, i, start)
@@ -227,9 +234,14 @@ func (w *walker) identifier(s string, start int) {
 		}
 	}
 	parts += w.part(s, from, len(s), start)
-	if parts > 1 && len(w.all) <= maxJoined {
-		w.buf = append(w.buf[:0], w.all...)
-		w.word(w.buf, start)
+	if parts < 2 || len(w.all) > maxJoined {
+		return
+	}
+	pieces := w.sent
+	w.buf = append(w.buf[:0], w.all...)
+	w.word(w.buf, start)
+	if w.compound != nil && before < pieces && pieces < w.sent && strings.Contains(s, "-") {
+		w.compound(w.sent - before)
 	}
 }
 
@@ -395,7 +407,10 @@ func (a *analyzer) stops(b []byte) bool {
 }
 
 func (w *walker) send(term []byte, start int) {
-	w.done = w.done || !w.emit(term, start)
+	if !w.done {
+		w.sent++
+		w.done = !w.emit(term, start)
+	}
 }
 
 func allDigits(b []byte) bool {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,57 @@ func TestTokensOfEveryScript(t *testing.T) {
 		want := strings.Fields(tt.want)
 		if got := terms(tt.text); !slices.Equal(got, want) {
 			t.Errorf("Tokens(%q) = %q, want %q", tt.text, got, want)
+		}
+	}
+}
+
+func TestACompoundOfARequestIsOneWord(t *testing.T) {
+	t.Parallel()
+	x := indexOf(t, doc("split", "Plans for each sub-team of a team", ""), doc("group", "Plans for a team", ""))
+	points := func(text string) map[string]float64 {
+		m := map[string]float64{}
+		for _, row := range find(t, x, Query{Text: text, Plain: true, Explain: true}).Hits[0].Explain {
+			m[row.Term] = float64(row.Contribution)
+		}
+		return m
+	}
+	alone := points("subteam sub team plans")
+	for text, weights := range map[string]map[string]float64{
+		"sub-team":               {"subteam": 0.5, "sub": 0.5, "team": 0.5},
+		"sub-team of a team":     {"subteam": 0.5, "sub": 0.5, "team": 1 + math.Ln2}, // it is also said alone
+		"team-plans, subteam":    {"team": 1, "plan": 1, "subteam": 1},               // no skill says the whole
+		"the-subteam":            {"subteam": 1},                                     // the other is a stop word
+		"sub_team":               {"subteam": 1, "sub": 1, "team": 1},                // an identifier
+		"sub-team and sub-plans": {"subteam": 0.5, "sub": 1 + math.Ln2, "team": 0.5, "plan": 1},
+	} {
+		got := points(text)
+		for term, weight := range weights {
+			if math.Abs(got[term]-weight*alone[term]) > 1 {
+				t.Errorf("%q: %s counts %v, want %v of %v", text, term, got[term], weight, alone[term])
+			}
+		}
+		if len(got) != len(weights) {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestPairsThatBeginWithGrammarAreNotAskedFor(t *testing.T) {
+	t.Parallel()
+	an := usualAnalyzer()
+	for text, want := range map[string][]string{
+		"議事録を要約して":   {"议事", "事録", "録を", "要约", "约し"},
+		"チームの目標を教えて": {"チー", "ーム", "ムの", "目标", "标を", "教え"},
+		"ありがとう":      {"あり", "りが", "がと", "とう"}, // there is nothing else
+	} {
+		var got []string
+		for _, a := range an.parse(Query{Text: text, Plain: true}).terms {
+			if a.also == 0 {
+				got = append(got, a.term)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -191,6 +191,7 @@ func TestTheBarsHold(t *testing.T) {
 	bar("negatives refused", float64(a.Refused), 14)
 	bar("positives answered", 1-float64(a.Wrongly)/float64(a.Positives), 0.80)
 	bar("should trigger", r.Trigger.ShouldTop1, 0.70)
+	bar("should not", 1-r.Trigger.NotTop1, 0.92)
 	t.Logf("winners right: %d of %d; trigger %+v", a.Right, a.Positives-a.Wrongly, *r.Trigger)
 }
 
