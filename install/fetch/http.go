@@ -122,7 +122,7 @@ func (h *HTTP) read(ctx context.Context, a ask, u *url.URL, res *http.Response) 
 		return Body{}, fmt.Errorf("%w: %s announces %d bytes, at most %d", ErrLimit, u.Host, res.ContentLength, a.most)
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, a.most+1))
-	if err != nil {
+	if err != nil || ctx.Err() != nil { // a connection that is given up may end like a whole answer
 		return Body{}, h.explain(ctx, u, err)
 	}
 	if int64(len(data)) > a.most {
