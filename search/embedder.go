@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,7 +176,7 @@ func (e *httpEmbedder) ask(ctx context.Context, body []byte, out [][]float32, fi
 		return again, e.retryAfter(resp.Header.Get("Retry-After")), fmt.Errorf("HTTP status %d", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxEmbedReply+1))
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return ctx.Err() == nil, 0, fmt.Errorf("reply: %w", err)
 	}
 	if len(raw) > maxEmbedReply {

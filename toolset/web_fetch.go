@@ -2,6 +2,7 @@ package toolset
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -206,6 +207,7 @@ func (t *webFetchTool) get(ctx context.Context, at *url.URL) (p page, next strin
 	}
 	p = page{at: at, status: resp.Status, code: resp.StatusCode, kind: resp.Header.Get("Content-Type")}
 	p.body, err = io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	err = cmp.Or(err, req.Context().Err()) // a connection that is given up may end like a whole page
 	if len(p.body) > maxPage {
 		p.body, p.cut, err = p.body[:maxPage], true, nil
 	}
