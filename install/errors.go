@@ -15,4 +15,6 @@ var (
 	ErrBadURL = errors.New("source_bad_url")
 	// ErrBadName is a name that is no single safe component of a path.
 	ErrBadName = errors.New("install_bad_name")
+	// ErrOutside is a folder of a work tree that a link in it leads out of it.
+	ErrOutside = errors.New("install_outside")
 )

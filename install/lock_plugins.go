@@ -153,6 +153,9 @@ func (l *Lock) readMarkets() error {
 	if err := json.Unmarshal(src, &l.Markets); err != nil {
 		return fmt.Errorf("marketplaces: %w", err)
 	}
+	if l.Markets == nil { // null
+		l.Markets = map[string]Market{}
+	}
 	for name, m := range l.Markets {
 		if err := CheckName(name); err != nil {
 			return fmt.Errorf("marketplace: %w", err)

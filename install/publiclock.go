@@ -52,9 +52,10 @@ func (i *Installer) publish(ctx context.Context, n intent) (note string, err err
 	if err != nil {
 		return "", fmt.Errorf("lock: %w", err)
 	}
-	whole, skills := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	var version int
-	if json.Unmarshal(src, &whole) != nil || json.Unmarshal(whole["skills"], &skills) != nil {
+	whole, err := object(src)
+	skills, bad := object(whole["skills"])
+	if err != nil || bad != nil {
 		return fmt.Sprintf("lock_damaged: %s can't be read and is left as it is", n.Scope.Public), nil
 	}
 	if json.Unmarshal(whole["version"], &version) != nil || version != publicVersion(n.Scope.Public) {
@@ -86,6 +87,17 @@ func (i *Installer) publish(ctx context.Context, n intent) (note string, err err
 	return "", atomicfile.Write(n.Scope.Public, pretty.Bytes(), 0o644)
 }
 
+// object is a JSON object, and an empty one for null.
+func object(src []byte) (m map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(src, &m); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		m = map[string]json.RawMessage{}
+	}
+	return m, nil
+}
+
 // encoded is JSON without the escapes that are for web pages: foreign values stay as
 // they were written.
 func encoded(v any) ([]byte, error) {
@@ -100,8 +112,10 @@ func encoded(v any) ([]byte, error) {
 
 // publicEntry is an entry as other installers read it, over what was there.
 func (i *Installer) publicEntry(ctx context.Context, n intent, before json.RawMessage) (json.RawMessage, error) {
-	entry := map[string]json.RawMessage{}
-	_ = json.Unmarshal(before, &entry) // none, or one that is no object: it is made anew
+	entry, err := object(before)
+	if err != nil {
+		entry = map[string]json.RawMessage{} // none, or one that is no object: it is made anew
+	}
 	tree, err := i.o.Trees.Get(ctx, n.Entry.Tree)
 	if err != nil {
 		return nil, err

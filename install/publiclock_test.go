@@ -2,10 +2,13 @@ package install_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deftskills/deft/install"
 )
 
 // tricky is a folder whose names sort in another order by collation than by bytes. Both
@@ -99,5 +102,65 @@ func TestAPublicLockFileOfAnotherFormIsLeft(t *testing.T) {
 	}
 	if _, err := os.Stat(m.scope.Public); !os.IsNotExist(err) {
 		t.Errorf("a file was made that was not there: %v", err)
+	}
+}
+
+// Null is where other programs leave a value out: it costs no install, and nothing of others.
+func TestNullsInAPublicLockFileAreNone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"version":3,"skills":null}`, `{"version":3,"skills":{"one":null,"foreign":null}}`, `{"version":3,"skills":{"one":[],"foreign":7}}`,
+		`{"version":null,"skills":{}}`, `null`, `{"version":3}`,
+	} {
+		m := newMachine(t)
+		m.write("home/.agents/.skill-lock.json", text)
+		if err := m.add(t.Context(), "one"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := install.ReadPublic(m.scope); err != nil && !errors.Is(err, install.ErrLockUnknown) {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err := m.remove(t.Context(), "one"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		src, err := os.ReadFile(m.scope.Public)
+		if err != nil || strings.Contains(text, "foreign") && !strings.Contains(string(src), "foreign") || strings.Contains(string(src), `"one"`) {
+			t.Errorf("%s became %s, %v", text, src, err)
+		}
+	}
+}
+
+// So it is in deft's own file, and in that of another system.
+func TestNullsInALockFileAreNoneOrSaid(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"lockfile":1,"skills":null,"plugins":null,"marketplaces":null}`, `{"lockfile":1,"skills":{"x":null}}`, `{"lockfile":1,"plugins":{"x@y/1":null}}`,
+		`{"lockfile":1,"marketplaces":{"x":null}}`, `{"lockfile":1,"skills":{"x":{"source":null,"tree":null,"exec":null}}}`, `{"lockfile":null}`, `null`,
+	} {
+		m := newMachine(t)
+		m.write("data/deft.lock", text)
+		if err := m.add(t.Context(), "one"); err != nil {
+			if !errors.Is(err, install.ErrLockDamaged) && !errors.Is(err, install.ErrBadURL) {
+				t.Errorf("%s: %v", text, err)
+			}
+			if m.text("data/deft.lock") != text {
+				t.Errorf("%s became %s", text, m.text("data/deft.lock"))
+			}
+			continue
+		}
+		if err := m.installer().Edit(t.Context(), "test", m.scope, func(l *install.Lock) error {
+			l.Markets["m"] = install.Market{Source: install.Origin{Type: install.Local, URL: "/m"}}
+			return nil
+		}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{`{"skills":null,"installed":null}`, `{"skills":[null],"installed":{"one":null}}`, `null`, `{}`} {
+		m := newMachine(t)
+		m.scope = install.MiniMax(filepath.Join(m.dir, "hub"), "", filepath.Join(m.dir, "data", "deft.lock"))
+		m.write("hub/skill-hub.json", text)
+		if err := errors.Join(m.add(t.Context(), "one"), m.remove(t.Context(), "one")); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,8 +38,18 @@ func ReadPublic(s Scope) ([]Public, error) {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	var file struct {
-		Version json.Number
-		Skills  map[string]struct {
+		Version json.RawMessage
+		Skills  map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(src, &file); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrLockDamaged, s.Public, err)
+	}
+	if want := publicVersion(s.Public); string(file.Version) != fmt.Sprint(want) {
+		return nil, fmt.Errorf("%w: %s has form %.20s, only %d is known", ErrLockUnknown, s.Public, cmp.Or(string(file.Version), "none"), want)
+	}
+	out := make([]Public, 0, len(file.Skills))
+	for name, raw := range file.Skills {
+		var e struct {
 			Source          string `json:"source"`
 			SourceType      string `json:"sourceType"`
 			Ref             string `json:"ref"`
@@ -46,15 +57,10 @@ func ReadPublic(s Scope) ([]Public, error) {
 			ComputedHash    string `json:"computedHash"`
 			SkillFolderHash string `json:"skillFolderHash"`
 		}
-	}
-	if err := json.Unmarshal(src, &file); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrLockDamaged, s.Public, err)
-	}
-	if want := publicVersion(s.Public); file.Version.String() != fmt.Sprint(want) {
-		return nil, fmt.Errorf("%w: %s has form %q, only %d is known", ErrLockUnknown, s.Public, file.Version.String(), want)
-	}
-	out := make([]Public, 0, len(file.Skills))
-	for name, e := range file.Skills {
+		if json.Unmarshal(raw, &e) != nil {
+			out = append(out, Public{Name: name}) // of no source that is known; its neighbours are read
+			continue
+		}
 		p := Public{name, e.Source, e.SourceType, e.Ref, e.SkillPath, e.ComputedHash}
 		if filepath.Base(s.Public) == publicUser {
 			p.Hash = e.SkillFolderHash

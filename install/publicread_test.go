@@ -55,15 +55,21 @@ func TestUnknownFormsOfOtherInstallersAreTold(t *testing.T) {
 		`{"version": 2, "skills": {}}`:                        install.ErrLockUnknown,
 		`{"skills": {}}`:                                      install.ErrLockUnknown,
 		`{"version": 1, "skills": [`:                          install.ErrLockDamaged,
-		`{"version": 1, "skills": {"a": {"source": 7}}}`:      install.ErrLockDamaged,
+		`{"version": 1, "skills": {"a": {"source": 7}}}`:      nil, // its neighbours are read
 		`{"version": 1, "skills": {"a": {}}, "more": [1, 2]}`: nil,
 	} {
 		s := install.Project(t.TempDir())
 		if err := os.WriteFile(filepath.Join(s.Root, "skills-lock.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := install.ReadPublic(s); !errors.Is(err, want) {
+		list, err := install.ReadPublic(s)
+		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", text, err)
+		}
+		for _, p := range list {
+			if _, err := p.SourceRef(s); !errors.Is(err, install.ErrUnrecognised) {
+				t.Errorf("%s: %v", text, err)
+			}
 		}
 	}
 	if list, err := install.ReadPublic(install.Project(t.TempDir())); err != nil || list != nil {

@@ -67,6 +67,8 @@ func (i *Installer) PlanRemove(ctx context.Context, s Scope, agents []Agent, nam
 		for _, l := range s.links(agents, name) {
 			switch _, err := os.Lstat(l.Path); {
 			case err != nil:
+			case s.leavesRoot([]Link{l}) != "":
+				r.Left = append(r.Left, l.Path+": its folder is a link out of the work tree")
 			case i.ours(l.Path, r.item(s)):
 				r.Links = append(r.Links, l)
 			default:
@@ -83,6 +85,9 @@ func (n intent) foreign(ctx context.Context, e Entry) string {
 	info, err := os.Lstat(n.target())
 	if err != nil {
 		return ""
+	}
+	if n.Scope.leavesRoot(nil) != "" {
+		return "its folder is a link out of the work tree"
 	}
 	if !info.IsDir() {
 		return "it is no folder any more"
@@ -148,6 +153,10 @@ func (i *Installer) Repair(ctx context.Context, s Scope, agents []Agent, list []
 				continue
 			}
 			st = i.verify(ctx, s, agents, st.Name, e) // another process may have come
+			if out := s.leavesRoot(s.links(chosen(agents, e.Agents), st.Name)); out != "" {
+				bad = errors.Join(bad, fmt.Errorf("skill %q: %w: %s is a link out of the work tree", st.Name, ErrOutside, out))
+				continue
+			}
 			if err := i.repair(ctx, s, st, e); err != nil {
 				bad = errors.Join(bad, fmt.Errorf("skill %q: %w", st.Name, err))
 			}

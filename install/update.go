@@ -14,7 +14,6 @@ import (
 
 	"github.com/deftskills/deft/install/archive"
 	"github.com/deftskills/deft/install/merge3"
-	"github.com/deftskills/deft/internal/atomicfile"
 	"github.com/deftskills/deft/skill"
 )
 
@@ -149,10 +148,9 @@ func (i *Installer) compare(ctx context.Context, o *Outdated, f *Fetched, err er
 
 // What an update does with a skill that a person has edited.
 const (
-	KeepEdits   = "keep"   // it stays as it is
-	TakeTheirs  = "theirs" // the source's files; the edited ones are kept aside
-	MergeBoth   = "merge"  // both changes, where they touch different lines
-	conflictDir = "conflicts"
+	KeepEdits  = "keep"   // it stays as it is
+	TakeTheirs = "theirs" // the source's files; the edited ones are kept aside
+	MergeBoth  = "merge"  // both changes, where they touch different lines
 )
 
 // Updated is what became of one skill.
@@ -168,18 +166,26 @@ type Updated struct {
 // Update brings a skill that is newer at its source, and leaves any other. onEdit is one
 // of the words above. All checks of an install are made again.
 func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
-	if o.State != Newer && o.State != Moved {
-		u := Updated{Name: o.Name, State: o.State}
-		if o.Why != "" {
-			u.Why = &Reason{o.State, o.Why}
-		}
-		return u, nil
+	if !o.newer() {
+		return o.asIs(), nil
 	}
 	u, err := i.update(ctx, s, agents, o, onEdit, c, a)
 	if err != nil {
 		return u, fmt.Errorf("skill %q: %w", o.Name, err)
 	}
 	return u, nil
+}
+
+// newer reports whether there is something to bring, which was fetched.
+func (o Outdated) newer() bool { return o.State == Newer || o.State == Moved }
+
+// asIs is what becomes of a skill of which nothing is brought.
+func (o Outdated) asIs() Updated {
+	u := Updated{Name: o.Name, State: o.State}
+	if o.Why != "" {
+		u.Why = &Reason{o.State, o.Why}
+	}
+	return u
 }
 
 func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outdated, onEdit string, c Choice, a Answers) (Updated, error) {
@@ -210,16 +216,16 @@ func (i *Installer) update(ctx context.Context, s Scope, agents []Agent, o Outda
 			if err != nil {
 				return u, err
 			}
-			merged, conflicts, err := i.merge(ctx, s, o, local)
+			merged, err := i.merge(ctx, s, o, local)
 			if err != nil {
 				return u, err
 			}
-			if len(conflicts) > 0 {
-				u.State, u.Conflicts = "conflict", conflicts
-				u.Dir, err = i.keepConflict(o.Name, merged)
+			if len(merged.conflicts) > 0 {
+				u.State, u.Conflicts = "conflict", merged.conflicts
+				u.Dir, err = i.keepConflict(ctx, s, o, local, merged)
 				return u, err
 			}
-			if pack, err = repack(ctx, o.pack, merged); err != nil {
+			if pack, err = repack(ctx, o.pack, merged.files); err != nil {
 				return u, err
 			}
 			u.State = "merged"
@@ -255,15 +261,16 @@ func (i *Installer) withExtra(ctx context.Context, s Scope, o Outdated, local sk
 	}
 	defer root.Close()
 	files := slices.Clone(p.Files)
+	mine := func(e skill.FileEntry) ([]byte, error) { return readFile(root, filepath.FromSlash(e.Path)) }
 	for _, extra := range Compare(was, local).Extra {
 		if slices.ContainsFunc(files, func(f archive.File) bool { return f.Path == extra }) {
 			continue
 		}
-		data, err := readFile(root, filepath.FromSlash(extra))
+		f, err := find(local, extra, mine).file()
 		if err != nil {
 			return p, fmt.Errorf("update: %w", err)
 		}
-		files = append(files, archive.File{Path: extra, Data: data})
+		files = append(files, *f)
 	}
 	return repack(ctx, p, files)
 }
@@ -290,15 +297,22 @@ func repack(ctx context.Context, p Package, files []archive.File) (Package, erro
 	return p, nil
 }
 
-// merge makes the changes of both sides, file by file. Files with marks are named.
-func (i *Installer) merge(ctx context.Context, s Scope, o Outdated, local skill.Tree) (files []archive.File, conflicts []string, err error) {
+// merged is what a merge gives.
+type merged struct {
+	files     []archive.File
+	conflicts []string       // files with marks
+	sides     []archive.File // of those, the three versions, below base, local and remote
+}
+
+// merge makes the changes of both sides, file by file.
+func (i *Installer) merge(ctx context.Context, s Scope, o Outdated, local skill.Tree) (m merged, err error) {
 	was, err := i.o.Trees.Get(ctx, o.entry.Tree)
 	if err != nil {
-		return nil, nil, err
+		return m, err
 	}
 	root, err := os.OpenRoot(filepath.Join(s.Skills, o.Name))
 	if err != nil {
-		return nil, nil, fmt.Errorf("update: %w", err)
+		return m, fmt.Errorf("update: %w", err)
 	}
 	defer root.Close()
 	base := func(e skill.FileEntry) ([]byte, error) { return i.o.Blobs.Get(ctx, e.Blob) }
@@ -318,16 +332,27 @@ func (i *Installer) merge(ctx context.Context, s Scope, o Outdated, local skill.
 		b, l, r := find(was, name, base), find(local, name, mine), find(o.pack.Tree, name, theirs)
 		f, ok, err := mergeFile(name, b, l, r)
 		if err != nil {
-			return nil, nil, err
-		}
-		if !ok {
-			conflicts = append(conflicts, name)
+			return m, err
 		}
 		if f != nil {
-			files = append(files, *f)
+			m.files = append(m.files, *f)
+		}
+		if ok {
+			continue
+		}
+		m.conflicts = append(m.conflicts, name)
+		for which, s := range map[string]side{"base": b, "local": l, "remote": r} {
+			f, err := s.file()
+			if err != nil {
+				return m, fmt.Errorf("update: %w", err)
+			}
+			if f != nil {
+				f.Path = which + "/" + name
+				m.sides = append(m.sides, *f)
+			}
 		}
 	}
-	return files, conflicts, nil
+	return m, nil
 }
 
 // side is one version of a file.
@@ -377,6 +402,9 @@ func mergeFile(name string, b, l, r side) (f *archive.File, ok bool, err error) 
 		}
 	}
 	f = &archive.File{Path: name, Data: texts[1], Exec: l.entry.Exec}
+	if l.entry.Exec == b.entry.Exec && r.there {
+		f.Exec = r.entry.Exec
+	}
 	if !l.there { // removed here, changed there
 		f = &archive.File{Path: name, Data: texts[2], Exec: r.entry.Exec}
 	}
@@ -388,48 +416,3 @@ func mergeFile(name string, b, l, r side) (f *archive.File, ok bool, err error) 
 }
 
 func text(b []byte) bool { return utf8.Valid(b) && !bytes.ContainsRune(b, 0) }
-
-// keepConflict writes what a merge gave, marks included, beside the state: the skill
-// itself stays as it is.
-func (i *Installer) keepConflict(name string, files []archive.File) (string, error) {
-	dir := filepath.Join(i.o.State, conflictDir, name)
-	if err := os.RemoveAll(dir); err != nil {
-		return "", fmt.Errorf("update: %w", err)
-	}
-	for _, f := range files {
-		at := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return "", fmt.Errorf("update: %w", err)
-		}
-		if err := atomicfile.Write(at, f.Data, 0o600); err != nil {
-			return "", err
-		}
-	}
-	return dir, nil
-}
-
-// ErrUnresolved is a conflict of which files still hold marks.
-var ErrUnresolved = errors.New("update_conflict")
-
-// Continue takes the folder of a conflict, with its marks resolved, as what the update
-// gives.
-func (i *Installer) Continue(ctx context.Context, s Scope, agents []Agent, o Outdated, c Choice, a Answers) (Updated, error) {
-	dir := filepath.Join(i.o.State, conflictDir, o.Name)
-	files, _, err := readFolder(ctx, dir)
-	if err != nil {
-		return Updated{}, fmt.Errorf("%w: %q has no conflict: %w", ErrUnresolved, o.Name, err)
-	}
-	for _, f := range files {
-		if bytes.Contains(append([]byte("\n"), f.Data...), []byte("\n<<<<<<< local\n")) {
-			return Updated{}, fmt.Errorf("%w: %s holds marks", ErrUnresolved, filepath.Join(dir, f.Path))
-		}
-	}
-	if o.pack, err = repack(ctx, o.pack, files); err != nil {
-		return Updated{}, err
-	}
-	u, err := i.update(ctx, s, agents, o, TakeTheirs, c, a)
-	if err == nil && u.Why == nil {
-		u.State, err = "merged", os.RemoveAll(dir)
-	}
-	return u, err
-}

@@ -204,7 +204,7 @@ var installExits = []struct {
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
 	{fetch.ErrOrigin, Refused}, {fetch.ErrChanging, Network}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
 	{install.ErrNotOffered, Negative}, {install.ErrUnresolved, Negative}, {install.ErrNoVersion, Negative},
-	{install.ErrProtected, Refused}, {install.ErrTwo, Refused}, {install.ErrLocation, Usage},
+	{install.ErrProtected, Refused}, {install.ErrTwo, Refused}, {install.ErrLocation, Usage}, {install.ErrOutside, Refused},
 }
 
 // reasonExits are those of why one skill was not installed.
