@@ -84,14 +84,61 @@ func (i *Installer) locked(ctx context.Context, verb string, s Scope, f func() e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := i.recover(ctx, s); err != nil {
-		return err
-	}
-	i.sweep(s)
-	return f()
+	return i.alone(ctx, verb, s, i.o.LockWait, func() error {
+		if err := i.recover(ctx, s); err != nil {
+			return err
+		}
+		i.sweep(s)
+		return f()
+	})
 }
 
 const lockName = "install.lock"
+
+// alone runs f as the only one who changes a work tree, which other persons, with state
+// directories of their own, may share. The file of that lock goes with it: it would be a
+// change of the work tree.
+func (i *Installer) alone(ctx context.Context, verb string, s Scope, wait time.Duration, f func() error) (err error) {
+	if root, _ := there(s.Root); s.Name != "project" || !root {
+		return f()
+	}
+	release, err := s.lock(ctx, lockfile.Options{Verb: verb, Wait: wait, Now: i.o.Now, Mode: 0o644})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return f()
+}
+
+func (s Scope) lock(ctx context.Context, o lockfile.Options) (release func() error, err error) {
+	dir := filepath.Join(s.Root, ".deft")
+	if s.without(dir) {
+		return nil, fmt.Errorf("%w: %s is a link out of the work tree", ErrOutside, dir)
+	}
+	for try := 0; ; try++ {
+		made := os.Mkdir(dir, 0o755)
+		if made != nil && !errors.Is(made, fs.ErrExist) {
+			return nil, fmt.Errorf("install: %w", made)
+		}
+		lock, err := lockfile.Exclusive(ctx, filepath.Join(dir, "lock"), o)
+		if err == nil {
+			return func() error {
+				err := lock.Remove()
+				if made == nil {
+					_ = os.Remove(dir) // unless something is in it
+				}
+				return err
+			}, nil
+		}
+		// Whoever had it before may have removed the folder just now.
+		if !errors.Is(err, fs.ErrNotExist) || try == tries {
+			return nil, fmt.Errorf("install: %w", err)
+		}
+	}
+}
+
+// tries is how often a lock's folder is made again.
+const tries = 100
 
 // steady runs f while no process of this state directory changes anything, after
 // unfinished changes were ended. Where the state can't be written nobody changes it.
@@ -242,7 +289,12 @@ func (i *Installer) recover(ctx context.Context, s Scope) error {
 		if err != nil {
 			return err
 		}
-		if err := i.settle(context.WithoutCancel(ctx), at, n); err != nil && n.Scope.Skills == s.Skills {
+		settle := func() error { return i.settle(context.WithoutCancel(ctx), at, n) }
+		if n.Scope.Skills != s.Skills {
+			_ = i.alone(ctx, "recover", n.Scope, -1, settle) // it is tried again where it matters
+			continue
+		}
+		if err := settle(); err != nil {
 			return fmt.Errorf("skill %q: a change that was stopped can't be ended: %w", n.Name, err)
 		}
 	}

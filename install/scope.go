@@ -112,14 +112,18 @@ func (s Scope) leavesRoot(links []Link) string {
 	if s.Name != "project" {
 		return ""
 	}
-	root := resolved(s.Root)
 	for _, at := range append([]Link{{Path: filepath.Join(s.Skills, "x")}}, links...) {
-		dir := filepath.Dir(at.Path)
-		if rel, err := filepath.Rel(root, resolved(dir)); err != nil || !filepath.IsLocal(rel) {
+		if dir := filepath.Dir(at.Path); s.without(dir) {
 			return dir
 		}
 	}
 	return ""
+}
+
+// without reports whether a folder lies out of the root, whatever its name says.
+func (s Scope) without(dir string) bool {
+	rel, err := filepath.Rel(resolved(s.Root), resolved(dir))
+	return err != nil || !filepath.IsLocal(rel)
 }
 
 // dir is where an agent keeps the skills of a scope, "" where it keeps none.

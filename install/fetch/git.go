@@ -307,11 +307,42 @@ func (g *Git) environment(address string) []string {
 			env = append(env, u.Scheme+"_proxy="+p.String()) // not an argument: it may hold a password
 		}
 	}
+	// Values stay out of the arguments, which any process may read.
+	key, values := "credential.helper", []string(nil)
 	if host, header := g.authorization(address); header != "" {
-		// The value stays out of the arguments, which any process may read.
-		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.https://"+host+"/.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: "+header)
+		key, values = "http.https://"+host+"/.extraHeader", []string{"Authorization: " + header}
+	} else if strings.HasPrefix(address, "https://") {
+		values = g.helpers()
+	}
+	if len(values) > 0 {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(values)))
+	}
+	for i, v := range values {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, v))
 	}
 	return env
+}
+
+// helpers are the programs that a person's own git asks for credentials. Of that git's
+// settings nothing else is taken over.
+func (g *Git) helpers() (list []string) {
+	if g.Env == nil || g.Env("HOME") == "" || g.Program == "" {
+		return nil
+	}
+	cmd := exec.Command(g.Program, "config", "--global", "--includes", "--null", "--get-all", "credential.helper")
+	cmd.Dir = g.Env("HOME")
+	cmd.WaitDelay = 5 * time.Second
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "SystemRoot"} {
+		cmd.Env = append(cmd.Env, name+"="+g.Env(name))
+	}
+	out, _ := cmd.Output() // an error is that there is none
+	for value := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		list = append(list, value)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return list
 }
 
 // authorization is what the environment has for the host of an address, "" for none.

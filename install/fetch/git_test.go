@@ -2,17 +2,22 @@ package fetch_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/deftskills/deft/install/fetch"
@@ -126,6 +131,70 @@ func codes(f fetch.Fetched) string {
 		s = append(s, n.Code+":"+n.Path)
 	}
 	return strings.Join(s, " ")
+}
+
+// A person's credential helper opens a private repository; of that person's git settings
+// nothing else acts.
+func TestAPrivateRepositoryIsReadByThePersonsHelper(t *testing.T) {
+	t.Parallel()
+	r := serve(t)
+	r.write("SKILL.md", "---\nname: a\n---\n", 0o644)
+	commit := r.commit()
+	open, err := url.Parse(r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: open.Scheme, Host: open.Host})
+	behind.Transport = r.trusting()
+	asked := atomic.Int32{}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if user, password, ok := q.BasicAuth(); !ok || user != "me" || password != "s3cret" {
+			asked.Add(1)
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		behind.ServeHTTP(w, q)
+	}))
+	t.Cleanup(server.Close)
+	home, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	git := *r.git
+	git.CA, git.Private = certificate(t, server), []string{strings.TrimPrefix(server.URL, "https://")}
+	git.Env = func(name string) string {
+		return map[string]string{"PATH": os.Getenv("PATH"), "HOME": home}[name]
+	}
+	address := server.URL + open.Path
+	if _, err := git.Refs(t.Context(), address); !errors.Is(err, fetch.ErrUnreachable) || asked.Load() == 0 {
+		t.Fatalf("without a helper: %v", err)
+	}
+	settings := "[credential]\n\thelper = \"!f() { test \\\"$1\\\" = get && echo username=me && echo password=s3cret; }; f\"\n" +
+		"[core]\n\tsshCommand = touch " + ran + "\n\tfsmonitor = touch " + ran + "\n\tpager = touch " + ran + "\n" +
+		"[url \"https://elsewhere.example/\"]\n\tinsteadOf = " + server.URL + "/\n[http]\n\tproxy = http://127.0.0.1:1\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refs, err := git.Refs(t.Context(), address)
+	if err != nil || len(refs) == 0 || refs[0].Commit != commit {
+		t.Fatalf("%v %v", refs, err)
+	}
+	f, err := git.Fetch(t.Context(), address, "main", commit, nil)
+	if err != nil || names(f) != "SKILL.md" {
+		t.Errorf("%v %v", f, err)
+	}
+	if _, err := os.Stat(ran); !os.IsNotExist(err) {
+		t.Errorf("another setting acted: %v", err)
+	}
+}
+
+// trusting is a transport that believes the repository's server.
+func (r *repository) trusting() *http.Transport {
+	r.t.Helper()
+	pool := x509.NewCertPool()
+	src, err := os.ReadFile(r.git.CA)
+	if err != nil || !pool.AppendCertsFromPEM(src) {
+		r.t.Fatal("no certificate: ", err)
+	}
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 }
 
 func TestACommitComesOutAsItsFiles(t *testing.T) {

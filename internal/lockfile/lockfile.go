@@ -2,11 +2,10 @@
 //
 // What happens in a crash, first: the lock belongs to the open file, so the system
 // lets go of it when the process ends, however it ends: kill -9 and a lost battery
-// included. There is no stale lock to break, no age to judge, and no reason ever to
-// delete the file. Deleting it would be the one way to break it: a process that
-// waits on the deleted file and one that makes a new file would both hold "the"
-// lock. The file is therefore never unlinked by deft, and when somebody else has
-// done it, a lock taken on the lost file is noticed and taken again on the new one.
+// included. There is no stale lock to break and no age to judge. The file stays, but
+// where it would be litter in somebody's work tree: there the holder removes it before
+// it lets go. A lock taken on a file that was removed meanwhile, by whomever, is
+// noticed and taken again on the new one.
 // The text in the file says who holds the lock, for people; nothing is decided by
 // it. A crash leaves the text of the dead holder there until the next one writes.
 //
@@ -21,6 +20,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,11 +77,13 @@ type Options struct {
 	Verb string           // written for people who meet the lock; "" = "run"
 	Wait time.Duration    // 0 = DefaultWait, negative = do not wait
 	Now  func() time.Time // nil = time.Now
+	Mode fs.FileMode      // of a file that is made; 0 = 0600
 }
 
 // Lock is a held lock. One goroutine releases it, once.
 type Lock struct {
 	f         *os.File
+	path      string
 	exclusive bool
 }
 
@@ -112,6 +114,13 @@ func (l *Lock) Release() error {
 	return l.f.Close()
 }
 
+// Remove removes the file of an exclusive lock, and lets go of it. A file that may not be
+// removed stays.
+func (l *Lock) Remove() error {
+	_ = os.Remove(l.path)
+	return l.Release()
+}
+
 // Read returns who holds the exclusive lock at path by what stands in the file; ok
 // is false when nothing readable does. It takes no lock: the answer may be old.
 func Read(path string) (h Holder, ok bool) {
@@ -135,12 +144,12 @@ func take(ctx context.Context, path string, o Options, exclusive bool) (*Lock, e
 	patience := time.NewTimer(max(wait, 0))
 	defer patience.Stop()
 	for nap := firstNap; ; nap = min(2*nap, lastNap) {
-		f, err := try(path, exclusive)
+		f, err := try(path, exclusive, o.Mode)
 		if err != nil {
 			return nil, err
 		}
 		if f != nil {
-			return &Lock{f, exclusive}, nil
+			return &Lock{f, path, exclusive}, nil
 		}
 		if wait < 0 {
 			return nil, busy(path)
@@ -162,8 +171,11 @@ func busy(path string) error {
 
 // try returns the locked file, or nil when it is not free, or not the file that the
 // path names any more.
-func try(path string, exclusive bool) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE|noFollow, 0o600)
+func try(path string, exclusive bool, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE|noFollow, cmp.Or(mode, 0o600))
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.OpenFile(filepath.Clean(path), os.O_RDONLY|noFollow, 0) // another person's: enough to lock
+	}
 	if err != nil {
 		return nil, err
 	}
