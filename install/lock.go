@@ -74,8 +74,8 @@ func ReadLock(path string, project bool) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if bytes.Contains(src, []byte("\n<<<<<<< ")) {
-		return nil, fmt.Errorf("%w: %s holds the marks of a merge that is not done", ErrLockDamaged, path)
+	if src, err = united(path, src); err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(src, &l.extra); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrLockDamaged, path, err)

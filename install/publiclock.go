@@ -52,6 +52,9 @@ func (i *Installer) publish(ctx context.Context, n intent) (note string, err err
 	if err != nil {
 		return "", fmt.Errorf("lock: %w", err)
 	}
+	if src, err = united(n.Scope.Public, src); err != nil {
+		return err.Error() + "; it is left as it is", nil
+	}
 	var version int
 	whole, err := object(src)
 	skills, bad := object(whole["skills"])

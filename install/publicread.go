@@ -37,6 +37,9 @@ func ReadPublic(s Scope) ([]Public, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
+	if src, err = united(s.Public, src); err != nil {
+		return nil, err
+	}
 	var file struct {
 		Version json.RawMessage
 		Skills  map[string]json.RawMessage

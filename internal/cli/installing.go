@@ -199,7 +199,7 @@ var installExits = []struct {
 }{
 	{install.ErrUnrecognised, Usage}, {install.ErrPassword, Usage}, {install.ErrBadRef, Usage}, {install.ErrBadURL, Usage},
 	{install.ErrBadName, Usage}, {install.ErrLockLocal, Usage}, {fetch.ErrNoRef, Negative}, {fetch.ErrNoDir, Negative},
-	{install.ErrMissing, Partial}, {install.ErrLockUnknown, Partial}, {install.ErrFrozen, Negative}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged},
+	{install.ErrMissing, Partial}, {install.ErrLockUnknown, Partial}, {install.ErrFrozen, Negative}, {install.ErrLockMerge, Negative}, {install.ErrLockNewer, Damaged}, {install.ErrLockDamaged, Damaged},
 	{fetch.ErrPrivate, Refused}, {fetch.ErrTimeout, Network}, {fetch.ErrStatus, Network}, {fetch.ErrLimit, Network},
 	{archive.ErrBadEntry, Network}, {archive.ErrLimit, Network}, {archive.ErrFormat, Network}, {fetch.ErrUnreachable, Network},
 	{fetch.ErrOrigin, Refused}, {fetch.ErrChanging, Network}, {fetch.ErrSignature, Refused}, {fetch.ErrSchema, Partial}, {fetch.ErrDigest, Network}, {fetch.ErrNoIndex, Network},
