@@ -179,6 +179,9 @@ func (i *Installer) Update(ctx context.Context, s Scope, agents []Agent, o Outda
 // newer reports whether there is something to bring, which was fetched.
 func (o Outdated) newer() bool { return o.State == Newer || o.State == Moved }
 
+// Bring is what an update brings, and where it was fetched; false where there is nothing.
+func (o Outdated) Bring() (*Fetched, Package, bool) { return o.fetched, o.pack, o.newer() }
+
 // asIs is what becomes of a skill of which nothing is brought.
 func (o Outdated) asIs() Updated {
 	u := Updated{Name: o.Name, State: o.State}

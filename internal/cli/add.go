@@ -410,35 +410,40 @@ func (r *run) added(doc addJSON) error {
 	if r.globals.json {
 		r.printJSON(doc)
 	} else {
-		for _, in := range doc.Installed {
-			r.out.Printf("%s\n", r.words.Say(r.orDry("add.done_"+in.Action, "add.dry_"+in.Action), in.Name, r.short(in.Target), orElse(in.Licence.SPDX, r.words.Say("add.no_licence"))))
-			for _, l := range in.Links {
-				r.out.Printf("  → %s\n", r.short(l))
-			}
-			for _, n := range in.Notes {
-				r.hintf("%s", n)
-			}
-			for _, u := range in.Unmet {
-				r.hintf("%s", r.words.Say("add.unmet", in.Name, u.Code, strings.Join(u.Names, ", "), u.Fix))
-			}
-		}
-		for _, ref := range doc.Refused {
-			r.err.Printf("%s %s\n", r.err.Paint(safetext.Red, r.words.Say("add.refused", ref.Name)), r.reason(install.Reason{Code: ref.Code, Message: ref.Reason}))
-			if slices.Contains(askedAbout, ref.Code) && r.person() == nil {
-				r.hintf("hint: %s", r.words.Say("hint.yes"))
-			}
-			if ref.Code == "scan_blocked" {
-				r.hintf("hint: %s", r.words.Say("hint.accept"))
-			}
-		}
-		if doc.Written {
-			r.hintf("%s", r.words.Say("add.untrusted"))
-		}
+		r.tellAdded(doc)
 	}
 	if len(doc.Installed) == 0 && len(doc.Refused) > 0 {
 		return errNegative
 	}
 	return nil
+}
+
+// tellAdded says to a person what was installed, and what was not.
+func (r *run) tellAdded(doc addJSON) {
+	for _, in := range doc.Installed {
+		r.out.Printf("%s\n", r.words.Say(r.orDry("add.done_"+in.Action, "add.dry_"+in.Action), in.Name, r.short(in.Target), orElse(in.Licence.SPDX, r.words.Say("add.no_licence"))))
+		for _, l := range in.Links {
+			r.out.Printf("  → %s\n", r.short(l))
+		}
+		for _, n := range in.Notes {
+			r.hintf("%s", n)
+		}
+		for _, u := range in.Unmet {
+			r.hintf("%s", r.words.Say("add.unmet", in.Name, u.Code, strings.Join(u.Names, ", "), u.Fix))
+		}
+	}
+	for _, ref := range doc.Refused {
+		r.err.Printf("%s %s\n", r.err.Paint(safetext.Red, r.words.Say("add.refused", ref.Name)), r.reason(install.Reason{Code: ref.Code, Message: ref.Reason}))
+		if slices.Contains(askedAbout, ref.Code) && r.person() == nil {
+			r.hintf("hint: %s", r.words.Say("hint.yes"))
+		}
+		if ref.Code == "scan_blocked" {
+			r.hintf("hint: %s", r.words.Say("hint.accept"))
+		}
+	}
+	if doc.Written {
+		r.hintf("%s", r.words.Say("add.untrusted"))
+	}
 }
 
 func (r *run) listFound(doc addJSON, got *install.Fetched, packs []install.Package, o addFlags) error {

@@ -134,6 +134,9 @@ func updateVerb() verb {
 // updateJSON is what deft update tells.
 type updateJSON struct {
 	Skills []updateRow `json:"skills"`
+	// What skills need since, and others were not there.
+	Installed []installedJSON `json:"installed"`
+	Refused   []rejectedJSON  `json:"refused"`
 }
 
 type updateRow struct {
@@ -157,7 +160,7 @@ func (r *run) update(ctx context.Context, o updateFlags, names []string) error {
 		return err
 	}
 	choice := install.Choice{Unlicensed: o.unlicensed, Accept: o.accept}
-	doc := updateJSON{Skills: []updateRow{}}
+	doc, brought := updateJSON{Skills: []updateRow{}}, addJSON{Installed: []installedJSON{}, Refused: []rejectedJSON{}}
 	for _, s := range list {
 		u, err := r.updateOne(ctx, i, scope, s, o, choice)
 		if err != nil {
@@ -170,11 +173,41 @@ func (r *run) update(ctx context.Context, o updateFlags, names []string) error {
 			u = install.Updated{Name: s.Name, State: "refused", Why: &install.Reason{Code: f.code, Message: f.message}}
 		}
 		doc.Skills = append(doc.Skills, r.updated(u))
+		if u.State == "updated" || u.State == "merged" {
+			if err := r.updateNeeds(ctx, o, i, scope, s, &brought); err != nil {
+				return err
+			}
+		}
 	}
-	if r.globals.json {
-		r.printJSON(doc)
+	if !r.globals.json {
+		r.tellAdded(brought)
+		return nil
 	}
+	doc.Installed, doc.Refused = brought.Installed, brought.Refused
+	r.printJSON(doc)
 	return nil
+}
+
+// updateNeeds brings along what a skill needs of others since it was updated. It asks as
+// deft add does: nobody has named them.
+func (r *run) updateNeeds(ctx context.Context, o updateFlags, i *install.Installer, scope install.Scope, s install.Outdated, doc *addJSON) error {
+	got, pack, ok := s.Bring()
+	if !ok {
+		return nil
+	}
+	entries, err := lockedEntries(scope)
+	if err != nil {
+		return err
+	}
+	f, err := r.fetcher(o.installFlags)
+	if err != nil {
+		return err
+	}
+	f.Dir = scope.Root
+	e := entries[s.Name]
+	agents := slices.DeleteFunc(slices.Clone(r.allAgents()), func(a install.Agent) bool { return !slices.Contains(e.Agents, a.ID) })
+	_, err = r.bringNeeds(ctx, i, f, got, []install.Package{pack}, install.Choice{Scope: scope, Agents: agents, Copy: e.Mode == "copy"}, doc)
+	return err
 }
 
 func (r *run) updateOne(ctx context.Context, i *install.Installer, scope install.Scope, s install.Outdated, o updateFlags, c install.Choice) (install.Updated, error) {
