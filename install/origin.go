@@ -227,9 +227,11 @@ func within(dir string) func(string) bool {
 	}
 }
 
-// has is ErrNoDir where nothing lies below a folder.
+// has is ErrNoDir where nothing lies below a folder, and no file of its name is a skill.
 func (f *Fetched) has(dir string) error {
-	if dir == "" || len(below(f.Files, dir)) > 0 {
+	if dir == "" || len(below(f.Files, dir)) > 0 || slices.ContainsFunc(f.Files, func(file archive.File) bool {
+		return file.Path == dir && f.flat(file.Path, FindOptions{})
+	}) {
 		return nil
 	}
 	return fmt.Errorf("%w: no folder %q in %s", fetch.ErrNoDir, dir, f.Origin.URL)

@@ -58,6 +58,7 @@ var pruned = []string{"node_modules", ".git", "vendor", ".venv", "venv", "__pyca
 // FindOptions says what of a source is offered.
 type FindOptions struct {
 	Nested bool // the skill at the top brings those below it along, as files
+	Flat   bool // single files in a folder skills are skills too, of the file's name
 }
 
 // Find returns the skills of a source, by folder. A SKILL.md below another skill belongs
@@ -81,7 +82,28 @@ func Find(ctx context.Context, f *Fetched, o FindOptions) ([]Package, error) {
 		}
 		out = append(out, p)
 	}
+	for _, file := range f.Files {
+		if !f.flat(file.Path, o) || slices.Contains(dirs, strings.TrimSuffix(file.Path, ".md")) {
+			continue
+		}
+		p := Package{Dir: file.Path, Commit: f.commits[dirOf(file.Path)], Files: []archive.File{{Path: source.SkillFile, Data: file.Data}}}
+		if err := f.read(ctx, &p, file.Path); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
 	return out, nil
+}
+
+// flat reports whether a single file is a skill: the one that was asked for, or with Flat
+// each directly in the folder skills of what was asked for.
+func (f *Fetched) flat(at string, o FindOptions) bool {
+	name, root := strings.ToLower(path.Base(at)), f.Origin.Subpath
+	if path.Ext(at) != ".md" || name == "skill.md" || strings.HasPrefix(name, "readme") || !kept(at) {
+		return false
+	}
+	dir := dirOf(at)
+	return at == root || o.Flat && path.Base(dir) == "skills" && (dir == root || dir == path.Join(root, "skills"))
 }
 
 // asked reports whether a skill in a folder is offered: it lies below the folder that was
@@ -122,12 +144,16 @@ func (f *Fetched) pack(ctx context.Context, dir string, dirs []string, o FindOpt
 		}
 		p.Files = append(p.Files, file)
 	}
+	return p, f.read(ctx, &p, path.Join(dir, source.SkillFile))
+}
+
+// read fills in what the files of a package say; shown is its SKILL.md in the source.
+func (f *Fetched) read(ctx context.Context, p *Package, shown string) error {
 	c, err := treeOf(ctx, p.Files)
 	if err != nil {
-		return p, err
+		return err
 	}
 	p.Tree, p.Digest = c.tree, c.tree.Digest()
-	shown := path.Join(dir, source.SkillFile)
 	side := map[string][]byte{}
 	var src []byte
 	for _, file := range p.Files {
@@ -138,11 +164,14 @@ func (f *Fetched) pack(ctx context.Context, dir string, dirs []string, o FindOpt
 			side[file.Path] = file.Data
 		}
 	}
-	p.Skill = skill.Parse(src, skill.ParseOptions{Path: shown, DirName: path.Base("/" + dir), Sidecars: side})
+	p.Skill = skill.Parse(src, skill.ParseOptions{Path: shown, DirName: p.folder(), Sidecars: side})
 	p.Internal = p.Skill.Meta.Internal
-	p.Problem = f.problem(p)
-	return p, nil
+	p.Problem = f.problem(*p)
+	return nil
 }
+
+// folder is the name that a skill has by where it lies.
+func (p Package) folder() string { return strings.TrimSuffix(path.Base("/"+p.Dir), ".md") }
 
 // kept reports whether a path is part of a skill: no part of it is what tools leave.
 func kept(p string) bool {

@@ -124,7 +124,7 @@ func (i *Installer) publicEntry(ctx context.Context, n intent, before json.RawMe
 		return nil, err
 	}
 	source, kind := publicSource(n.Entry.Source)
-	set := map[string]string{"source": source, "sourceType": kind, "skillPath": path.Join(n.Entry.Source.Subpath, "SKILL.md"), "ref": n.Entry.Source.Ref}
+	set := map[string]string{"source": source, "sourceType": kind, "skillPath": skillPath(n.Entry.Source), "ref": n.Entry.Source.Ref}
 	if publicVersion(n.Scope.Public) == 1 {
 		if set["computedHash"], err = folderHash(ctx, i.o.Blobs, tree, collated); err != nil {
 			return nil, err
@@ -149,6 +149,14 @@ func (i *Installer) publicEntry(ctx context.Context, n intent, before json.RawMe
 		}
 	}
 	return encoded(entry)
+}
+
+// skillPath is the file of a skill in its source.
+func skillPath(o Origin) string {
+	if path.Ext(o.Subpath) == ".md" {
+		return o.Subpath
+	}
+	return path.Join(o.Subpath, "SKILL.md")
 }
 
 // publicSource is how other installers name a source.

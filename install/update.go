@@ -290,7 +290,7 @@ func repack(ctx context.Context, p Package, files []archive.File) (Package, erro
 	p.Files, p.Tree, p.Digest = files, c.tree, c.tree.Digest()
 	for _, f := range files {
 		if f.Path == "SKILL.md" {
-			p.Skill = skill.Parse(f.Data, skill.ParseOptions{Path: path.Join(p.Dir, f.Path), DirName: path.Base("/" + p.Dir)})
+			p.Skill = skill.Parse(f.Data, skill.ParseOptions{Path: path.Join(p.Dir, f.Path), DirName: p.folder()})
 			p.Problem = ""
 			if !p.Skill.Valid {
 				p.Problem = "its merged SKILL.md can't be read"

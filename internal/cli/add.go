@@ -19,9 +19,9 @@ import (
 // addFlags are the flags of deft add.
 type addFlags struct {
 	installFlags
-	skills, accept                                               []string
-	all, list, listAgents, copy, nested, internal, frozen, force bool
-	unlicensed, trust                                            bool
+	skills, accept                                                     []string
+	all, list, listAgents, copy, nested, flat, internal, frozen, force bool
+	unlicensed, trust                                                  bool
 }
 
 func addVerb() verb {
@@ -42,6 +42,7 @@ func addVerb() verb {
 			f.StringArrayVar(&o.agents, "agent", nil, "link into the folder of agent `ID`, or all; may be repeated; deft = for deft alone")
 			f.BoolVar(&o.listAgents, "list-agents", false, "show the agents and their folders")
 			f.BoolVar(&o.copy, "copy", false, "copies in agents' folders, not links")
+			f.BoolVar(&o.flat, "flat", false, "single files skills/NAME.md are skills too")
 			f.BoolVar(&o.nested, "with-nested", false, "the skill at the top brings those below it along, as its files")
 			f.BoolVar(&o.internal, "internal", false, "also what its author marks as internal")
 			f.BoolVar(&o.frozen, "frozen", false, "exactly what deft.lock says, or nothing")
@@ -159,7 +160,7 @@ func (r *run) addSource(ctx context.Context, i *install.Installer, f *install.Fe
 	if err != nil {
 		return err
 	}
-	packs, err := install.Find(ctx, got, install.FindOptions{Nested: o.nested})
+	packs, err := install.Find(ctx, got, install.FindOptions{Nested: o.nested, Flat: o.flat})
 	if err != nil {
 		return err
 	}
