@@ -13,7 +13,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/deftskills/deft/internal/atomicfile"
@@ -212,12 +211,6 @@ func id() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
-}
-
-// aside is a place for what is replaced.
-func (i *Installer) aside(name string) string {
-	name = strings.ReplaceAll(name, "/", "-") // of a plugin's version
-	return filepath.Join(i.o.State, "replaced", name+"-"+i.o.Now().UTC().Format("20060102T150405")+"-"+id())
 }
 
 // stage builds a tree from the store beside its target, and reads it again.

@@ -9,7 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/deftskills/deft/internal/atomicfile"
 )
@@ -139,4 +141,32 @@ func copyAll(from, to string) error {
 		}
 		return nil
 	})
+}
+
+// asideTime is the time in the name of what was put aside. The folder's own is of its author.
+const asideTime = "20060102T150405"
+
+// keepReplaced is how long a person can find what was replaced.
+const keepReplaced = 30 * 24 * time.Hour
+
+// aside is a place for what is replaced.
+func (i *Installer) aside(name string) string {
+	name = strings.ReplaceAll(name, "/", "-") // of a plugin's version
+	return filepath.Join(i.o.State, "replaced", name+"-"+i.o.Now().UTC().Format(asideTime)+"-"+id())
+}
+
+// forgetReplaced removes what was put aside long ago. What is not of the form of its names
+// is somebody else's.
+func (i *Installer) forgetReplaced() {
+	dir, before := filepath.Join(i.o.State, "replaced"), i.o.Now().Add(-keepReplaced)
+	entries, _ := os.ReadDir(dir) // it is looked at again next time
+	for _, e := range entries {
+		parts := strings.Split(e.Name(), "-")
+		if len(parts) < 3 {
+			continue
+		}
+		if at, err := time.Parse(asideTime, parts[len(parts)-2]); err == nil && at.Before(before) {
+			_ = removeAll(filepath.Join(dir, e.Name()))
+		}
+	}
 }

@@ -218,3 +218,23 @@ func TestAProjectThatLeadsOutIsNotRemovedOrRepaired(t *testing.T) {
 		t.Errorf("it wrote into the home: %v", err)
 	}
 }
+
+func TestWhatWasReplacedGoesAfterThirtyDays(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if err := m.add(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	// The machine's clock says 2026-01-02 03:04:05.
+	for name, stays := range map[string]bool{
+		"one-20251203T030406-00": true, "one-20251203T030404-00": false, "a-b-20200101T000000-00": false, "mine": true, "notes-of-2020-01": true,
+	} {
+		m.write("state/replaced/"+name+"/x", "")
+		if err := m.remove(t.Context(), "two"); err != nil { // any change looks
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(filepath.Join(m.dir, "state/replaced", name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -177,6 +177,7 @@ func (i *Installer) sweep(s Scope) {
 	if b, ok := i.o.Blobs.(interface{ Sweep(time.Time) }); ok {
 		b.Sweep(before)
 	}
+	i.forgetReplaced()
 	entries, _ := os.ReadDir(s.Skills) // a folder that can't be read fails where it is written
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") || !strings.Contains(e.Name(), ".deft-new-") {
