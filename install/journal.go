@@ -115,16 +115,18 @@ func (s Scope) lock(ctx context.Context, o lockfile.Options) (release func() err
 	if s.without(dir) {
 		return nil, fmt.Errorf("%w: %s is a link out of the work tree", ErrOutside, dir)
 	}
+	at := filepath.Join(dir, "lock")
+	stale, _ := there(at) // of a process that was killed
 	for try := 0; ; try++ {
 		made := os.Mkdir(dir, 0o755)
 		if made != nil && !errors.Is(made, fs.ErrExist) {
 			return nil, fmt.Errorf("install: %w", made)
 		}
-		lock, err := lockfile.Exclusive(ctx, filepath.Join(dir, "lock"), o)
+		lock, err := lockfile.Exclusive(ctx, at, o)
 		if err == nil {
 			return func() error {
 				err := lock.Remove()
-				if made == nil {
+				if made == nil || stale {
 					_ = os.Remove(dir) // unless something is in it
 				}
 				return err
@@ -151,6 +153,9 @@ func (i *Installer) steady(ctx context.Context, s Scope, f func() error) (err er
 	lock, err := lockfile.Shared(ctx, filepath.Join(i.o.State, lockName), lockfile.Options{Wait: i.o.LockWait, Now: i.o.Now})
 	switch {
 	case err == nil:
+		if left, _ := there(filepath.Join(s.Root, ".deft", "lock")); left {
+			_ = i.alone(ctx, "verify", s, -1, func() error { return nil }) // a process was killed, or is at it
+		}
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	case !errors.Is(err, fs.ErrNotExist) && !readOnly(err):
 		return err

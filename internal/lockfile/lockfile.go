@@ -174,7 +174,10 @@ func busy(path string) error {
 func try(path string, exclusive bool, mode fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE|noFollow, cmp.Or(mode, 0o600))
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.OpenFile(filepath.Clean(path), os.O_RDONLY|noFollow, 0) // another person's: enough to lock
+		// Another person's file can be read: enough to lock it.
+		if read, readErr := os.OpenFile(filepath.Clean(path), os.O_RDONLY|noFollow, 0); readErr == nil {
+			f, err = read, nil
+		}
 	}
 	if err != nil {
 		return nil, err

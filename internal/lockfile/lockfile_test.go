@@ -179,3 +179,34 @@ func TestLockNamesThePathItCannotMake(t *testing.T) {
 		t.Error("a link was followed")
 	}
 }
+
+// A holder that removes its file leaves nothing behind, and nobody who waits is left with the
+// lost one.
+func TestARemovedLockIsTakenAgainOnANewFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	var held atomic.Int32
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 50 {
+				l, err := Exclusive(context.Background(), path, Options{Wait: time.Minute, Mode: 0o644})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := held.Add(1); n != 1 {
+					t.Errorf("%d hold it", n)
+				}
+				held.Add(-1)
+				if err := l.Remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("it is left: %v", err)
+	}
+}
