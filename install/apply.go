@@ -32,6 +32,7 @@ type Done struct {
 	Item
 	Written bool
 	Notes   []string
+	Err     error // what stopped it, nil where it is in or refused; those beside it go on
 }
 
 // Apply carries a plan out, each skill as a whole or not at all, and is the only way in
@@ -54,15 +55,18 @@ func (i *Installer) Apply(ctx context.Context, p *Plan, a Answers) ([]Done, erro
 	if len(ready) == 0 {
 		return out, nil
 	}
-	err := i.locked(ctx, "add", p.choice.Scope, func() error {
+	err := i.locked(ctx, "add", p.choice.Scope, func() (bad error) {
 		for _, it := range ready {
 			done, err := i.apply(ctx, p, it)
 			if err != nil {
-				return fmt.Errorf("skill %q: %w", it.Name, err)
+				done = Done{Item: it, Err: fmt.Errorf("skill %q: %w", it.Name, err)}
+				bad = errors.Join(bad, done.Err)
 			}
-			out = append(out, done)
+			if out = append(out, done); ctx.Err() != nil {
+				break
+			}
 		}
-		return nil
+		return bad
 	})
 	return out, err
 }

@@ -135,6 +135,16 @@ func (h *HTTP) read(ctx context.Context, a ask, u *url.URL, res *http.Response) 
 	return b, nil
 }
 
+// Roots are the certificates of a file in PEM form. One that has none is an error: every
+// server would be refused, and nobody would know why.
+func Roots(pem []byte) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, errors.New("no certificate in PEM form is in it")
+	}
+	return pool, nil
+}
+
 // Digest is sha256:hex of bytes, as indexes have it.
 func Digest(data []byte) string { return digestOf(data) }
 

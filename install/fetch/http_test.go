@@ -55,3 +55,12 @@ func TestADocumentComesWithItsDigest(t *testing.T) {
 		t.Error("http was fetched")
 	}
 }
+
+func TestAFileWithoutCertificatesIsSaid(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "none", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
+		if pool, err := fetch.Roots([]byte(text)); err == nil || pool != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package fetch
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -34,8 +33,9 @@ func (g *Git) overHTTP(u *url.URL, p pinned, l Limits) (wire, error) {
 		if err != nil {
 			return nil, fmt.Errorf("git: %w", err)
 		}
-		h.CA = x509.NewCertPool()
-		h.CA.AppendCertsFromPEM(pem)
+		if h.CA, err = Roots(pem); err != nil {
+			return nil, fmt.Errorf("git: %s: %w", g.CA, err)
+		}
 	}
 	t := h.transport()
 	client := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,6 +46,7 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Headers map[string]string // header to the variable that holds its value
+	Dir     string            // where it runs, below the plugin's folder; "" = there
 	Problem string            // why it can't be started; "" = it could
 }
 
@@ -75,6 +78,9 @@ func (s Server) Text() string {
 		for _, key := range sorted(table) {
 			out += fmt.Sprintf(" %s=%q", key, table[key])
 		}
+	}
+	if s.Dir != "" {
+		out += fmt.Sprintf(" (in %q)", s.Dir)
 	}
 	return out
 }
@@ -178,17 +184,34 @@ func server(name string, v any) Server {
 		}
 		s.Headers[header] = m[1]
 	}
+	var inRoot bool
+	s.Dir, inRoot = within(raw.Cwd)
 	switch texts := append([]string{raw.Command, raw.URL}, raw.Args...); {
 	case (raw.Command == "") == (raw.URL == ""):
 		s.Problem = "it has not one of command and url"
 	case holdsNUL(src):
 		s.Problem = "a value holds a NUL byte"
-	case raw.Cwd != "" && !pluginRoot.MatchString(raw.Cwd) && raw.Cwd != ".":
+	case !inRoot:
 		s.Problem = "it wants to run in a folder outside of the plugin"
 	case slices.ContainsFunc(texts, func(t string) bool { return anyVariable.MatchString(pluginRoot.ReplaceAllString(t, "")) }):
 		s.Problem = "its command or address holds a variable other than the plugin's folder"
 	}
 	return s
+}
+
+// within is a folder of the plugin as its manifest writes it, "" for the plugin's own.
+func within(cwd string) (dir string, ok bool) {
+	if at := pluginRoot.FindStringIndex(cwd); at != nil && at[0] == 0 {
+		cwd = "." + cwd[at[1]:]
+	}
+	dir = path.Clean(cwd)
+	switch {
+	case dir == ".":
+		return "", true
+	case !filepath.IsLocal(filepath.FromSlash(dir)), anyVariable.MatchString(dir), strings.Contains(dir, `\`):
+		return "", false
+	}
+	return dir, true
 }
 
 // holdsNUL reports whether a text in JSON that was encoded here holds a NUL: no process takes

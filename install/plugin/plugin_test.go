@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,24 @@ func TestAPluginCarriesSkillsCommandsHooksAndServers(t *testing.T) {
 	at, env := p.Servers[0].At("/p")
 	if at.Command != "/p/db" || !slices.Equal(at.Args, []string{"--at", "/p"}) || env["KEY"] != "DB_KEY" || at.Env["A"] != "b" || at.Env["KEY"] != "" {
 		t.Errorf("%+v %v", at, env)
+	}
+}
+
+func TestAServerRunsInTheFolderThatThePluginSays(t *testing.T) {
+	t.Parallel()
+	const out = "it wants to run in a folder outside of the plugin"
+	for cwd, want := range map[string]string{
+		"": "", ".": "", "./": "", "${PLUGIN_ROOT}": "", "${CLAUDE_PLUGIN_ROOT}/": "", "${CLAUDE_PLUGIN_ROOT}/srv": "srv", "srv/a": "srv/a", "${PLUGIN_ROOT}/a/../b": "b",
+		"..": out, "/etc": out, "/etc/${PLUGIN_ROOT}": out, "${PLUGIN_ROOT}/../x": out, "${HOME}": out, "${PLUGIN_ROOT}/${X}": out, "${PLUGIN_ROOT}x/..": "", `a\b`: out,
+	} {
+		manifest, err := json.Marshal(map[string]any{"name": "n", "mcpServers": map[string]any{"s": map[string]string{"command": "x", "cwd": cwd}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := plugin.Read(tree(map[string]string{"plugin.json": string(manifest)}), "/n").Servers[0]
+		if got := s.Dir + s.Problem; got != want {
+			t.Errorf("%q: %q, want %q", cwd, got, want)
+		}
 	}
 }
 

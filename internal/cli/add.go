@@ -312,10 +312,16 @@ func (r *run) applyPlan(ctx context.Context, i *install.Installer, plan *install
 		for _, it := range plan.Items {
 			done = append(done, install.Done{Item: it})
 		}
-	} else if done, err = i.Apply(ctx, plan, r.answers()); err != nil {
+	} else if done, err = i.Apply(ctx, plan, r.answers()); err != nil && (ctx.Err() != nil || !someStopped(done)) {
 		return err
 	}
 	for _, d := range done {
+		if d.Err != nil {
+			f := failureOf(d.Err, false)
+			r.note(f.exit)
+			doc.Refused = append(doc.Refused, rejectedJSON{d.Name, f.code, f.message})
+			continue
+		}
 		if d.Refused != nil {
 			r.note(reasonExit(d.Refused.Code))
 			doc.Refused = append(doc.Refused, rejectedJSON{d.Name, d.Refused.Code, d.Refused.Message})
@@ -333,6 +339,17 @@ func (r *run) applyPlan(ctx context.Context, i *install.Installer, plan *install
 		doc.Installed = append(doc.Installed, in)
 	}
 	return nil
+}
+
+// someStopped reports whether an error is of some skills alone, and others are told of.
+func someStopped(done []install.Done) bool {
+	n := 0
+	for _, d := range done {
+		if d.Err != nil {
+			n++
+		}
+	}
+	return n > 0 && n < len(done)
 }
 
 // addLocked installs what a lock file names, each source once.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -161,8 +160,9 @@ func (r *run) fetcher(o installFlags) (*install.Fetcher, error) {
 		if err != nil {
 			return nil, fail(Usage, "config", "install.ca_file: %s", osReason(err))
 		}
-		f.HTTP.CA = x509.NewCertPool()
-		f.HTTP.CA.AppendCertsFromPEM(pem)
+		if f.HTTP.CA, err = fetch.Roots(pem); err != nil {
+			return nil, fail(Usage, "config", "install.ca_file: %s: %s", r.short(c.CAFile), err)
+		}
 	}
 	f.Git = &fetch.Git{Env: r.env, Private: c.PrivateHosts, CA: c.CAFile, Proxy: f.HTTP.Proxy}
 	if git, err := lookPath(r.env("PATH"), "git"); err == nil {

@@ -222,7 +222,7 @@ func (r *run) marketAdd(ctx context.Context, o installFlags, arg, name string) e
 	}
 	doc := marketsJSON{Markets: []marketJSON{marketDoc(name, m.got.Origin, m.Market)}}
 	if err := r.editMarkets(ctx, &doc, func(l *install.Lock) error {
-		if have, ok := l.Markets[name]; ok && have.Source.URL != m.got.Origin.URL {
+		if have, ok := l.Markets[name]; ok && (have.Source.URL != m.got.Origin.URL || have.Source.Subpath != m.got.Origin.Subpath) {
 			return fail(Refused, "marketplace_taken", "%q is the marketplace %s", name, originURL(have.Source)).hinted("hint.marketplace_name")
 		}
 		l.Markets[name] = install.Market{Source: m.got.Origin}

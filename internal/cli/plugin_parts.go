@@ -108,7 +108,7 @@ func (r *run) pluginServer(c carried, s plugin.Server, have agreements) server {
 	}
 	out := r.server(set)
 	out.plugin, out.part, out.digest = c.key(), s.ID, s.Digest(c.tree)
-	out.start.Dir = c.Dir
+	out.start.Dir = filepath.Join(c.Dir, filepath.FromSlash(at.Dir))
 	out.grants = have[agreementKey(c.key(), s.ID, out.digest)]
 	if s.Problem != "" {
 		out.trouble = s.Problem
