@@ -109,7 +109,9 @@ func verbatim(input json.RawMessage) json.RawMessage {
 
 // writeTurn writes that the turn begins.
 func (t *turn) writeTurn() {
-	t.r.kept.err = nil
+	if t.r.d.Keeper != nil { // else sessions share the runner
+		t.r.kept.err = nil
+	}
 	e := TurnEntry{
 		Trace: t.trace, Origin: string(t.in.Origin), Principal: t.in.Principal, Text: t.r.d.Redact(t.in.Text),
 		Placement: t.r.d.Placement,

@@ -210,7 +210,7 @@ func TestR01KilledInstallsLeaveOldOrNew(t *testing.T) {
 	var kills, whole atomic.Int64
 	t.Cleanup(func() { t.Logf("R01 %d/%d kills over %d verbs", whole.Load(), kills.Load(), len(installChanges())) })
 	for k, c := range installChanges() {
-		if race.Enabled && k%4 > 0 {
+		if race.Enabled && k%8 > 0 {
 			continue // each kill is some starts of the program
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -239,7 +239,7 @@ func TestR01KillAtFailpoints(t *testing.T) {
 	t.Parallel()
 	known, first := decided(t), newMachine(t)
 	for i, args := range operations() {
-		if race.Enabled && i%4 > 0 {
+		if race.Enabled && i%8 > 0 {
 			continue // each is some hundred starts of the program
 		}
 		interrupted(t, known, args)
