@@ -18,12 +18,13 @@ import (
 	"github.com/deftskills/deft/source"
 )
 
-// later names the rooms that prove the lines which are not tests here.
+// later are the lines that no test proves yet: what menus and panels of a full-screen program
+// show, and the pages behind them.
 var later = map[string]string{
-	"U": "01-03 12-22 26-26 28-28 cli",
+	"U": "01-03 12-22 26-26 28-28",
 }
 
-// isLater reports whether a line is proved elsewhere.
+// isLater reports whether a line is one of those.
 func isLater(group string, n int) bool {
 	for _, word := range strings.Fields(later[group]) {
 		from, to := 0, 0
@@ -56,7 +57,7 @@ func TestEveryLineIsATest(t *testing.T) {
 			}
 		}
 	}
-	if all != 206 || here < 167 {
+	if all != 206 || here < 190 {
 		t.Errorf("%d lines, %d tests", all, here)
 	}
 	for _, odd := range []string{"A03", "A12", "W04", "W10", "S12", "B03", "X06", "T06", "U09"} {
